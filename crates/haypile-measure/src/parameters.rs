@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::result::Parameters;
 
-/// Returns a parameter's value as people write it: text without quotes.
+/// Returns a parameter's value as text, strings without quotes.
 pub fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -19,8 +19,7 @@ pub fn describe(parameters: &Parameters) -> String {
     settings.join(" ")
 }
 
-/// Separates the parameters that are the same everywhere from the names of the others, which differ
-/// or are not everywhere.
+/// Separates the parameters that are the same in all sets from the names of the others.
 pub fn part<'a>(all: impl IntoIterator<Item = &'a Parameters>) -> (Parameters, Vec<String>) {
     let mut all = all.into_iter();
     let mut same = all.next().cloned().unwrap_or_default();

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Connects to the server that listens at an address.
+/// Connects to the server that listens at an address, waiting for at most `patience`.
 ///
 /// Where none does, the kernel may choose the very port asked for as this end's, and connect the
 /// socket to itself; then the server that is being waited for could not even bind its port. Of the

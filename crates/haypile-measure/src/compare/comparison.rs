@@ -8,63 +8,65 @@ use crate::figure::Estimate;
 use crate::result::{Identity, Parameters};
 use crate::statistics::{Effect, Rule, Summary, Verdict};
 
-/// The results of all comparisons.
+/// The results of comparing two sets of samples (the old and the new side).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// The metric that was compared.
+    /// The metric that was compared, such as processor time.
     pub metric: Metric,
     /// The rule that the verdicts follow.
     pub rule: Rule,
     /// The compared cases and subjects: one row for each that both sides have.
     pub rows: Vec<Row>,
-    /// Cases that only the old side has, for people: case and subject.
+    /// Cases that only the old side has, as text: case and subject.
     pub missing: Vec<String>,
-    /// Doubts about the rows, for the reader.
+    /// Warnings about doubtful rows, for the reader.
     pub warnings: Vec<String>,
 }
 
-/// One case and subject.
+/// The comparison of one subject in one case.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Row {
-    /// The experiment.
+    /// The name of the experiment.
     pub experiment: String,
-    /// The case.
+    /// The name of the case.
     pub case: String,
     /// The parameters of the case.
     pub parameters: Parameters,
-    /// The samples of the old side.
+    /// The old side's samples, summarized.
     pub old: Side,
-    /// The samples of the new side.
+    /// The new side's samples, summarized.
     pub new: Side,
     /// The outcome of comparing both sides.
     pub outcome: Outcome,
 }
 
-/// The old or the new side of a row.
+/// One side, old or new, of a compared case.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Side {
     /// The subject's name.
     pub subject: String,
-    /// The program that ran it.
+    /// The name of the program that ran the subject.
     pub program: String,
-    /// The summary of the measured samples, with one value for each place in a run; `None` if there are none.
+    /// The summary of the side's samples, with one value for each run and block; `None` if there
+    /// are none.
     pub summary: Option<Summary>,
-    /// The metric's figure; `None` if nothing was measured.
+    /// The estimate of the metric; `None` if nothing was measured.
     pub estimate: Option<Estimate>,
-    /// The number of samples that are errors.
+    /// The number of the side's samples that are errors.
     pub errors: u64,
-    /// The first error.
+    /// The text of the side's first error.
     pub first_error: Option<String>,
-    /// Notes for people on facts that the centre of times does not show.
+    /// Notes for people on facts that the side's median does not show.
     pub notes: Vec<String>,
-    /// Whether some samples are far slower than the others, beyond what chance and other work explain.
+    /// Whether some of the side's samples are far slower than the others, beyond what chance and
+    /// other work on the machine explain.
     pub has_slow_samples: bool,
 }
 
-/// The measure by which a slowdown fails a check.
+/// The measure (median or mean) by which a slowdown fails a check.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Gate {
     /// The centre and the mean, each at half of the level of a [`Rule`] in the one direction that counts: the mean
@@ -78,7 +80,7 @@ pub enum Gate {
     Tails,
 }
 
-/// The outcome of comparing two sides.
+/// The outcome of comparing the two sides of a case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome {
@@ -95,7 +97,7 @@ pub enum Outcome {
     NotMeasured,
 }
 
-/// The way in which the samples of both sides are paired.
+/// The way in which the samples of the two sides are paired.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Pairing {
     /// Both sides were measured side by side, in the same blocks.
@@ -124,7 +126,7 @@ impl fmt::Display for Pairing {
 }
 
 impl Outcome {
-    /// Returns the name of the outcome for programs: that of the verdict, `failed` or `not-measured`.
+    /// Returns the name of the outcome in JSON: that of the verdict, `failed` or `not-measured`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Judged { verdict, .. } => verdict.name(),
@@ -145,8 +147,8 @@ impl fmt::Display for Outcome {
 }
 
 impl Comparison {
-    /// Returns the rows that are slower than this part allows (0.03 is 3 %) by a gate, and those whose new side failed
-    /// or has no figures while the old one has.
+    /// Returns the rows whose slowdown exceeds a part (0.03 is 3 %) by a measure, and those whose
+    /// new side failed or has no figures while the old one has.
     ///
     /// A row counts if it is significantly slower, beyond the noise floor, and its estimate lies beyond the part.
     /// Blocks that are too few or too short for a verdict are not beyond. What is [`missing`](Self::missing) has no

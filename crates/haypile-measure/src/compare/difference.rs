@@ -6,20 +6,22 @@ use super::comparison::Pairing;
 use crate::result::Values;
 use crate::statistics::{Effect, EffectError, Rule, Timing, Verdict};
 
-/// The ratio of new to old costs, of the centres of blocks and of the means of all blocks.
+/// The ratio of new to old costs: of the medians of blocks, and of the means of all blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Difference {
-    /// The ratio of the centres, which a few slow blocks do not move: verdicts are on it.
+    /// The ratio of the centres of blocks, which a few slow blocks do not change: verdicts are
+    /// based on it.
     pub centre: Effect,
-    /// The ratio of the means, in which every block counts.
+    /// The ratio of the means of all blocks.
     pub mean: Effect,
-    /// Whether samples were measured side by side.
+    /// Whether the samples of the two sides were measured in the same blocks, side by side.
     pub pairing: Pairing,
 }
 
 impl Difference {
-    /// Compares new with old values: in pairs if both sides share a place, and otherwise unpaired.
+    /// Compares new values with old ones: in pairs if both sides share a run and block, and
+    /// otherwise unpaired.
     ///
     /// # Errors
     ///
@@ -35,8 +37,8 @@ impl Difference {
         Ok(Self { centre, mean, pairing: Pairing::Paired { blocks: pairs.len() } })
     }
 
-    /// Returns the verdict, with the timing of the blocks of both sides: on the centre, or on the mean where the
-    /// centre shows no difference.
+    /// Returns the verdict, given the timing of the blocks of both sides: on the centres, or on the
+    /// means where the centres show no difference.
     pub fn verdict(&self, rule: Rule, timing: Timing) -> Verdict {
         match rule.judge_timed(&self.centre, timing) {
             Verdict::NoDifference => match rule.judge_timed(&self.mean, timing) {
@@ -48,8 +50,8 @@ impl Difference {
         }
     }
 
-    /// Returns a verdict for people. If no difference is shown, there may be one: up to the one that would have been
-    /// shown of the centre and of the mean.
+    /// Returns a verdict as text. If no difference is shown, the text states how large an unnoticed
+    /// difference can be.
     pub fn write(&self, rule: Rule, verdict: Verdict) -> String {
         let least = self.least_shown(rule).filter(|_| verdict == Verdict::NoDifference);
         least.map_or_else(
@@ -58,8 +60,8 @@ impl Difference {
         )
     }
 
-    /// Returns the smallest change that would have been shown both of the centre and of the mean, as a part: below
-    /// it, nothing is said to be equal. `None` where no change would have been.
+    /// Returns the smallest change, as a part of 1, that the samples could have shown in both
+    /// centre and mean; `None` if no change could have been shown.
     pub fn least_shown(&self, rule: Rule) -> Option<f64> {
         Some(rule.least_shown(&self.centre)?.max(rule.least_shown(&self.mean)?))
     }

@@ -8,7 +8,8 @@ use crate::figure::CaseNotes;
 use crate::result::{CaseKey, Parameters, Sample, Samples, Values};
 use crate::statistics::Timing;
 
-/// The key by which samples of both sides are compared: experiment, case, parameters, and subject.
+/// The key by which samples of the two sides are matched: experiment, case, parameters, and
+/// subject.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct GroupKey<'a> {
     pub(super) case: CaseKey<'a>,
@@ -16,7 +17,7 @@ pub(super) struct GroupKey<'a> {
     subject: String,
 }
 
-/// The parts of a subject's identity that distinguish subjects.
+/// The parts of a subject's identity (name or program) that distinguish subjects.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum SubjectNaming {
     /// No part: each side is one subject.
@@ -27,14 +28,15 @@ pub(super) enum SubjectNaming {
     Label,
 }
 
-/// The samples of a side that share a key.
+/// The samples of one side that share a key.
 #[derive(Clone, Debug)]
 pub(super) struct Group<'a> {
-    /// The parameters of the first sample.
+    /// The parameters of the group's first sample.
     pub(super) parameters: &'a Parameters,
-    /// The subject of the first sample.
+    /// The name of the subject of the group's first sample.
     pub(super) subject: &'a str,
-    /// The programs that ran the subject; a comparison is refused if there are several.
+    /// The names of the programs that ran the subject; a comparison is an error if there are
+    /// several.
     pub(super) programs: Vec<String>,
     pub(super) values: Values<'a>,
     pub(super) seeds: Vec<u64>,
@@ -42,10 +44,10 @@ pub(super) struct Group<'a> {
     pub(super) unmeasured: u64,
     pub(super) errors: u64,
     pub(super) first_error: Option<String>,
-    /// The length of the group's blocks, and whether their times are confirmed; unknown where the metric is not a
-    /// time.
+    /// The length of the group's blocks, and whether their times are confirmed; unknown if the
+    /// metric is not a time.
     pub(super) timing: Timing,
-    /// Notes on the group's times; none where the metric is not a time.
+    /// Notes on the group's times; none if the metric is not a time.
     pub(super) notes: Vec<String>,
     pub(super) has_slow_samples: bool,
 }
@@ -99,7 +101,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Returns the groups in the order in which their first samples come.
+/// Returns the samples in groups by key, in the order in which their first samples come.
 pub(super) fn groups<'a>(
     samples: &'a [Sample],
     selector: &Selector,

@@ -9,7 +9,8 @@ use crate::statistics::{Effect, Rule};
 const SCHEMA: u64 = 2;
 
 impl Comparison {
-    /// Returns the comparison as JSON. An infinite number is `null`, as JSON has no such number.
+    /// Returns the comparison as JSON. An infinite number is `null`, because JSON cannot express
+    /// it.
     pub fn to_json(&self) -> Value {
         json!({
             "schema": SCHEMA,

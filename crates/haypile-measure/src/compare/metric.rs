@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::figure::{self, Figure};
 
-/// A cost of a sample. Less is better.
+/// A cost of a sample, such as processor time. Less is better.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Metric {
     /// Processor time of the subject's own processes per operation, in nanoseconds.
@@ -18,11 +18,11 @@ pub enum Metric {
     Memory,
 }
 
-/// A metric that does not exist.
+/// The error of an unknown metric's name.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("unknown metric '{name}' (known: cpu, wall, server, memory)")]
 pub struct UnknownMetric {
-    /// The name given.
+    /// The name that the user wrote.
     pub name: String,
 }
 
@@ -48,7 +48,7 @@ impl Metric {
         matches!(self, Self::Cpu | Self::Wall | Self::Server)
     }
 
-    /// Returns the figure of the metric.
+    /// Returns the figure that computes the metric from samples.
     pub fn figure(self) -> &'static Figure {
         match self {
             Self::Cpu => &figure::CPU,

@@ -35,18 +35,18 @@ use crate::statistics::{Centre, Rule, Summary};
 /// The most cases of one side that a message names.
 const MOST_NAMED: usize = 5;
 
-/// A metric, and the rule that compares it.
+/// The settings of a comparison: a metric, a rule, and the subjects of both sides.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// The metric to compare.
     pub metric: Metric,
-    /// The rule that decides whether an effect is one.
+    /// The rule that decides whether a difference is significant.
     pub rule: Rule,
-    /// The subjects of the old and of the new side. `None`: subjects of the same name.
+    /// The subjects of the old and of the new side; `None` to compare subjects of the same name.
     pub subjects: Option<(Selector, Selector)>,
 }
 
-/// Compares samples, in the order of the old ones.
+/// Compares old and new samples; the rows are in the order of the old ones.
 ///
 /// # Errors
 ///

@@ -14,13 +14,13 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Whether the selector chooses a subject.
+    /// Whether the selector matches a subject.
     pub fn takes(&self, subject: &SubjectId) -> bool {
         self.name.as_ref().is_none_or(|name| *name == subject.name)
             && self.program.as_ref().is_none_or(|program| *program == subject.program)
     }
 
-    /// Whether the selector chooses subjects of one name only.
+    /// Whether the selector can match subjects of one name only.
     pub(super) fn names_one(&self) -> bool {
         self.name.is_some()
     }
@@ -37,9 +37,8 @@ impl Selector {
         [Some(whole), parted].into_iter().flatten().find(takes_some)
     }
 
-    /// Finds the two selectors of a list `OLD,NEW`. Names can hold commas themselves: the comma
-    /// that parts the list is the one with a subject of the old samples before it and a subject of
-    /// the new ones after it.
+    /// Parses a list `OLD,NEW` of two selectors. Names can contain commas: the separating comma is
+    /// the one with a subject of the old samples before it and one of the new samples after it.
     ///
     /// # Errors
     ///

@@ -16,39 +16,39 @@ const SCHEMA: u64 = 1;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// The experiment.
+    /// The name of the experiment.
     pub experiment: String,
-    /// The case.
+    /// The name of the case.
     pub case: String,
     /// The parameters of the case.
     pub parameters: Parameters,
-    /// The subject measured.
+    /// The subject that was measured.
     pub subject: SubjectId,
-    /// The runs that were pooled.
+    /// The names of the runs whose samples were pooled.
     pub runs: Vec<String>,
-    /// The number of samples, errors among them.
+    /// The number of samples, including errors.
     pub samples: usize,
-    /// The number of samples that are errors, which count for no figure but counts.
+    /// The number of samples that are errors, which are left out of all figures but counts.
     pub errors: usize,
     /// The name of the figure: that of a [`Figure`], `count:` with the name of a count, a percentile
     /// with the kind of operations (`p99:get`), or `times` for the processor time over that of another
     /// subject.
     pub figure: String,
-    /// The kind of the value.
+    /// The quantity of the value: a time, a size, a ratio and so on.
     pub quantity: Quantity,
-    /// The value.
+    /// The estimated value of the figure, with its interval.
     pub estimate: Estimate,
-    /// The subject that the figure compares with, such as the one that is 1.0 in `times`.
+    /// The subject that the value is relative to, such as the one that is 1.0 in `times`.
     pub over: Option<SubjectId>,
 }
 
-/// The figures of samples.
+/// The values of figures of several subjects and cases.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings(pub Vec<Finding>);
 
 impl Findings {
-    /// Computes all figures of a list that samples have, with their counts, by case and subject in the order of
-    /// the samples.
+    /// Computes all listed figures of the samples, and their counts, by case and subject in the
+    /// order of the samples.
     pub fn of(samples: &Samples<'_>, figures: &[&Figure]) -> Self {
         let mut findings = Vec::new();
         for case in samples.cases() {
@@ -69,8 +69,8 @@ impl Findings {
 }
 
 impl Finding {
-    /// Returns a finding of samples of one subject, which has no figure yet; `None` of no samples. Of several cases
-    /// it has the parameters that all have in common.
+    /// Returns a finding about one subject, which has no figure yet; `None` without samples. Of
+    /// several cases it has the parameters that all have in common.
     pub fn of(samples: &Samples<'_>) -> Option<Self> {
         let sample: &Sample = samples.first()?;
         let runs: BTreeSet<&String> = samples.iter().map(|sample| &sample.run).collect();
@@ -89,7 +89,8 @@ impl Finding {
         })
     }
 
-    /// Returns the finding with this figure. `over` is the subject that it is compared with.
+    /// Returns the finding with this figure and value. `over` is the subject that the value is
+    /// relative to.
     #[must_use]
     pub fn with(
         self,
@@ -141,7 +142,7 @@ fn in_common(samples: &Samples<'_>) -> Parameters {
     common.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Returns the subject of the last sample that succeeded, which knows the version.
+/// Returns the subject of the last sample without an error, which states the version.
 pub(super) fn subject<'a>(samples: &Samples<'a>) -> Option<&'a SubjectId> {
     let known = samples.iter().rev().find(|sample| sample.error.is_none());
     known.or(samples.last()).map(|sample| &sample.subject)

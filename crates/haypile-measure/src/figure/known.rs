@@ -5,7 +5,8 @@ use haypile_number::Quantity;
 use super::{Estimator, Figure};
 use crate::result::{MEMORY_FOUND, Sample};
 
-/// The parameter with the bytes of the values of all requests, of which the bytes of hits are a share.
+/// The name of the parameter with the total size of the values of all requests, in bytes; byte hit
+/// ratios are relative to it.
 pub const REQUESTED_BYTES: &str = "requested_bytes";
 
 /// Nanoseconds in a second.
@@ -25,7 +26,7 @@ macro_rules! figures {
             };
         )*
 
-        /// All figures, in the order of findings.
+        /// All figures, in the order in which findings list them.
         pub static FIGURES: &[&Figure] = &[$(&$id),*];
     };
 }

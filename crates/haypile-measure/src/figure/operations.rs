@@ -3,7 +3,7 @@
 use crate::result::{Latency, Samples};
 use crate::statistics::Summary;
 
-/// A percentile of operations of one kind.
+/// A percentile of the latencies of one kind of operation.
 #[derive(Debug)]
 pub struct Percentile {
     /// The name of the percentile: `p99`.
@@ -11,7 +11,8 @@ pub struct Percentile {
     of: fn(&Latency) -> u64,
 }
 
-/// The percentiles that rows have, the shortest first. The last one is the longest operation.
+/// The percentiles of latencies that results have, in ascending order. The last one is the longest
+/// operation.
 pub static PERCENTILES: [Percentile; 5] = [
     Percentile { name: "p50", of: |latency| latency.p50 },
     Percentile { name: "p90", of: |latency| latency.p90 },
@@ -20,14 +21,14 @@ pub static PERCENTILES: [Percentile; 5] = [
     Percentile { name: "max", of: |latency| latency.max },
 ];
 
-/// The times of the operations of one kind of a subject in a case.
+/// The latencies of one kind of operation of a subject in a case.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Operations {
-    /// Nanoseconds by percentile, in the order of [`PERCENTILES`]: medians over samples, and the longest
-    /// of all.
+    /// Latencies in nanoseconds by percentile, in the order of [`PERCENTILES`]: medians over
+    /// samples, and the maximum of all.
     pub percentiles: [f64; PERCENTILES.len()],
-    /// The median of the samples' means in nanoseconds, where they are times.
+    /// The median of the samples' mean latencies in nanoseconds, if they were measured.
     pub mean: Option<f64>,
     /// The number of operations in all samples.
     pub count: u64,
@@ -36,7 +37,7 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// Returns the kinds of operations that were timed, in alphabetical order.
+    /// Returns the kinds of operations whose latencies were measured, in alphabetical order.
     pub fn kinds<'a>(samples: &Samples<'a>) -> Vec<&'a str> {
         let good = samples.iter().filter(|sample| sample.error.is_none());
         let timed = good.filter_map(|sample| sample.latency_ns.as_ref());
@@ -47,7 +48,8 @@ impl Operations {
         kinds
     }
 
-    /// Returns the times of one kind, of samples without errors; `None` where none was timed.
+    /// Returns the latencies of one kind of operation, from samples without errors; `None` if none
+    /// was measured.
     pub fn of(samples: &Samples<'_>, kind: &str) -> Option<Self> {
         let good = samples.iter().filter(|sample| sample.error.is_none());
         let all: Vec<&Latency> =

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// A job that cannot be written or read.
+/// The error of a job that cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JobError {
@@ -55,7 +55,7 @@ pub enum JobError {
 }
 
 impl JobError {
-    /// Returns a function that makes an error of this file or directory from one of the system.
+    /// Returns a function that turns an I/O error into a job's error about this file or directory.
     pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { path, source }

@@ -3,8 +3,8 @@
 use super::ops::Op;
 use super::read::Job;
 
-/// Returns the sum modulo 2^64 of the bytes of a value as words of eight, lowest byte first, and of each of the bytes
-/// that are left.
+/// Returns a checksum of a value: the sum modulo 2^64 of its words of eight bytes, lowest byte
+/// first, and of each remaining byte.
 #[inline]
 pub(crate) fn words_of(value: &[u8]) -> u64 {
     let (words, rest) = value.as_chunks::<8>();
@@ -12,7 +12,7 @@ pub(crate) fn words_of(value: &[u8]) -> u64 {
     rest.iter().fold(words, |sum, &byte| sum.wrapping_add(u64::from(byte)))
 }
 
-/// Returns the operations of words that were tested, with their operands; the keys of [`Op::Many`] one by one.
+/// Returns the operations of valid words, with their operands; the keys of [`Op::Many`] one by one.
 pub(crate) fn operations(words: &[u32]) -> impl Iterator<Item = (Op, u32)> {
     let mut left_of_many = 0;
     words.iter().filter_map(move |&word| {
@@ -29,7 +29,7 @@ pub(crate) fn operations(words: &[u32]) -> impl Iterator<Item = (Op, u32)> {
     })
 }
 
-/// Returns for each key whether an operation writes it.
+/// Returns, for each key, whether one of the operations writes it.
 pub(crate) fn written(words: &[u32], keys: u32) -> Vec<bool> {
     let mut written = vec![false; keys as usize];
     add_written(words, &mut written);
@@ -44,17 +44,17 @@ fn add_written(words: &[u32], written: &mut [bool]) {
     }
 }
 
-/// The checksums of all values that the timed operations of a process read, if every read hits.
+/// The checksums of all values that the timed operations of one process read, if every read hits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReadSums {
-    /// The sum of words, which is the result `read_words`.
+    /// The sum of the values' words, which runners report as `read_words`.
     pub(crate) words: u64,
-    /// The sum of CRC-32 checksums, which is the result `read_crc32`.
+    /// The sum of the values' CRC-32 checksums, which runners report as `read_crc32`.
     pub(crate) crc32: u64,
 }
 
 impl ReadSums {
-    /// Computes the sums of one process.
+    /// Computes the checksums of the values that one process reads.
     pub(crate) fn of(job: &Job) -> Self {
         let mut times = vec![0_u64; job.keys() as usize];
         for (op, key) in job.timed().iter().flat_map(|words| operations(words)) {
@@ -76,7 +76,7 @@ impl ReadSums {
         sums
     }
 
-    /// Returns the sums of both together.
+    /// Returns the sums of the checksums of both.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             words: self.words.wrapping_add(other.words),

@@ -1,11 +1,11 @@
 //! Operations as words of 32 bits.
 
-/// The largest operand: a word keeps its operation in the upper 4 bits.
+/// The largest operand of an operation: a word keeps the operation in its upper 4 bits.
 pub const MAX_OPERAND: u32 = (1 << OPERAND_BITS) - 1;
 
 const OPERAND_BITS: u32 = 28;
 
-/// An operation. The operand is the number of a key unless it says otherwise.
+/// An operation of a job. The operand is the number of a key unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Op {
@@ -39,7 +39,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// All operations, by number.
+    /// All operations of jobs, by number.
     pub const ALL: [Self; 12] = [
         Self::Get,
         Self::Set,
@@ -73,17 +73,18 @@ impl Op {
         }
     }
 
-    /// Whether the operation is for the cache as a whole, and so for a thread that has it alone.
+    /// Whether the operation affects the whole cache, so that only one thread may do it while no
+    /// other works.
     pub fn is_for_the_whole(self) -> bool {
         matches!(self, Self::Fresh | Self::Flush | Self::Wait | Self::Clear)
     }
 
-    /// Whether runners of the schemas 1 and 2 do not know the operation.
+    /// Whether the operation is unknown to runners of the job format's versions 1 and 2.
     pub(super) fn is_of_schema_3(self) -> bool {
         self as u8 >= Self::Clear as u8
     }
 
-    /// Splits a word; `None` for a number of an unknown operation.
+    /// Splits a word of a job into operation and operand; `None` for an unknown operation.
     #[inline]
     pub fn decode(word: u32) -> Option<(Self, u32)> {
         let operand = word & MAX_OPERAND;
@@ -110,7 +111,7 @@ impl Op {
     }
 }
 
-/// A list of operations that is being put together.
+/// A list of a job's operations, to which operations are added.
 ///
 /// ```
 /// use haypile_measure::job::Ops;
@@ -128,7 +129,7 @@ pub struct Ops {
 }
 
 impl Ops {
-    /// Creates an empty list.
+    /// Creates an empty list of operations.
     pub fn new() -> Self {
         Self::default()
     }
@@ -159,8 +160,8 @@ impl Ops {
         self.push(Op::Delete, key, 1, 0);
     }
 
-    /// Adds an operation that replaces the client by a new, empty one. It counts as no operation;
-    /// its time counts.
+    /// Adds an operation that replaces the client by a new, empty one. It is not counted as an
+    /// operation; its time counts.
     pub fn fresh(&mut self) {
         self.push(Op::Fresh, 0, 0, 0);
     }
@@ -170,8 +171,8 @@ impl Ops {
         self.push(Op::GetSet, key, 1, 1);
     }
 
-    /// Adds an operation that has everything written to disk. It counts as no operation; its time
-    /// counts.
+    /// Adds an operation that flushes the cache to disk. It is not counted as an operation; its
+    /// time counts.
     pub fn flush(&mut self) {
         self.push(Op::Flush, 0, 0, 0);
     }
@@ -182,12 +183,13 @@ impl Ops {
         self.push(Op::Wait, milliseconds, 0, 0);
     }
 
-    /// Adds an operation that removes all entries. It counts as no operation; its time counts.
+    /// Adds an operation that removes all entries. It is not counted as an operation; its time
+    /// counts.
     pub fn clear(&mut self) {
         self.push(Op::Clear, 0, 0, 0);
     }
 
-    /// Adds an operation that reads a key, and makes its value on a miss without writing it. It
+    /// Adds an operation that reads a key, and on a miss makes the value without writing it. It
     /// counts as one operation.
     pub fn load(&mut self, key: u32) {
         self.push(Op::Load, key, 1, 1);
@@ -199,19 +201,19 @@ impl Ops {
     }
 
     /// Adds an operation that reads a key or computes its value. It counts as one operation, and as
-    /// a miss where this caller computed.
+    /// a miss if this caller computed.
     pub fn compute(&mut self, key: u32) {
         self.push(Op::Compute, key, 1, 1);
     }
 
-    /// Adds the operations of another list behind these.
+    /// Appends the operations of another list.
     pub fn extend(&mut self, other: &Self) {
         self.words.extend_from_slice(&other.words);
         self.operations += other.operations;
         self.reads += other.reads;
     }
 
-    /// Whether runners of the schemas 1 and 2 do not know one of the operations.
+    /// Whether one of the operations is unknown to runners of the job format's versions 1 and 2.
     pub(super) fn is_of_schema_3(&self) -> bool {
         let mut words = self.words.iter();
         let mut decoded = words.by_ref().filter_map(|&word| Op::decode(word));
@@ -229,7 +231,7 @@ impl Ops {
         self.reads
     }
 
-    /// Returns the list as words of the format.
+    /// Returns the operations as words of the job format.
     pub fn words(&self) -> &[u32] {
         &self.words
     }

@@ -3,26 +3,25 @@
 use super::error::JobError;
 use super::ops::MAX_OPERAND;
 
-/// The distance between the values of two neighbouring keys in the pool, in bytes.
+/// The distance between the values of two neighbouring keys in the pool of random bytes.
 pub const VALUE_STEP: u64 = 61;
 
 /// The keys of a job in the order of their numbers, each with the size of its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Population {
     pub(super) keys: Vec<u8>,
-    /// Start of each key in `keys`, and the end of the last one.
+    /// The offset of each key in `keys`, and the end of the last one.
     pub(super) index: Vec<u32>,
     pub(super) sizes: Vec<u32>,
 }
 
 impl Population {
-    /// Creates a population without keys.
+    /// Creates an empty set of keys.
     pub fn new() -> Self {
         Self { keys: Vec::new(), index: vec![0], sizes: Vec::new() }
     }
 
-    /// Adds a key and returns its number. That it differs from those before is for the caller to
-    /// see to.
+    /// Adds a key and returns its number. The caller ensures that it differs from all others.
     ///
     /// # Errors
     ///
@@ -43,12 +42,12 @@ impl Population {
         Ok(number)
     }
 
-    /// Returns the number of keys.
+    /// Returns the number of keys of the job.
     pub fn len(&self) -> u32 {
         u32::try_from(self.sizes.len()).expect("push allows no more than 2^28")
     }
 
-    /// Whether there is no key.
+    /// Whether the job has no keys.
     pub fn is_empty(&self) -> bool {
         self.sizes.is_empty()
     }
@@ -72,7 +71,7 @@ impl Population {
         self.sizes[number as usize]
     }
 
-    /// Returns the bytes of a key and of its value.
+    /// Returns the length of a key and its value together, in bytes.
     ///
     /// # Panics
     ///
@@ -81,7 +80,7 @@ impl Population {
         self.key(number).len() as u64 + u64::from(self.sizes[number as usize])
     }
 
-    /// Returns the bytes of all keys and values.
+    /// Returns the total length of all keys and values, in bytes.
     pub fn bytes(&self) -> u64 {
         self.keys.len() as u64 + self.sizes.iter().map(|&size| u64::from(size)).sum::<u64>()
     }

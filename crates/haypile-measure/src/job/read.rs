@@ -9,7 +9,7 @@ use super::ops::Op;
 use super::population::VALUE_STEP;
 use super::settings::{Lines, Settings, Timing};
 
-/// The places of a key and its value, in one record, so that one access finds both.
+/// The positions of a key and its value, in one record, so that one memory access finds both.
 #[derive(Clone, Copy, Debug)]
 pub struct JobEntry {
     key_start: u32,
@@ -18,7 +18,7 @@ pub struct JobEntry {
     value_bytes: u32,
 }
 
-/// A job as one of its processes holds it.
+/// A job as read by one of its processes.
 #[derive(Debug)]
 pub struct Job {
     settings: Settings,
@@ -39,8 +39,8 @@ impl Job {
         Self::read_for(directory, 0)
     }
 
-    /// Reads a job for one of its processes, the first being 0: the others have nothing to prepare, and each has timed
-    /// operations of its own.
+    /// Reads a job for one of its processes, numbered from 0: only the first one prepares the
+    /// cache, and each has its own timed operations.
     ///
     /// # Errors
     ///
@@ -79,17 +79,17 @@ impl Job {
         Ok(Self { settings: lines.settings, keys, entries, pool, prepare, timed })
     }
 
-    /// Returns the settings: everything but keys, values and operations.
+    /// Returns the settings of the job: everything but keys, values and operations.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Returns the number of keys.
+    /// Returns the number of keys of the job.
     pub fn keys(&self) -> u32 {
         u32::try_from(self.entries.len()).expect("at most 2^28, as job.txt says")
     }
 
-    /// Returns a key and its value by number.
+    /// Returns the positions of a key and its value, by the key's number.
     ///
     /// # Panics
     ///
@@ -99,24 +99,24 @@ impl Job {
         self.entries[number as usize]
     }
 
-    /// Returns the bytes of a key.
+    /// Returns the bytes of a key of the job.
     #[inline]
     pub fn key(&self, entry: JobEntry) -> &[u8] {
         &self.keys[entry.key_start as usize..][..entry.key_bytes as usize]
     }
 
-    /// Returns the random bytes that values are made of; see [`JobEntry::value`].
+    /// Returns the pool of random bytes that values are made of; see [`JobEntry::value`].
     pub fn pool(&self) -> &[u8] {
         &self.pool
     }
 
-    /// Returns the operations before the timed part, which the first process does. All words are sound: each operation
-    /// is known, each key exists, and the keys of [`Op::Many`] are there.
+    /// Returns the operations before the timed part, which the first process does. All words are
+    /// valid: each operation is known, each key exists, and the keys of [`Op::Many`] follow it.
     pub fn prepare(&self) -> &[u32] {
         &self.prepare
     }
 
-    /// Returns the timed operations of each thread of this process, whose words are sound as well.
+    /// Returns the timed operations of each thread of this process; all words are valid.
     pub fn timed(&self) -> &[Vec<u32>] {
         &self.timed
     }
@@ -129,8 +129,8 @@ impl JobEntry {
         self.value_bytes as usize
     }
 
-    /// Passes the value to `write` without copying it: the number of the key is laid over the pool, `write` sees the
-    /// value there, and then the pool is as it was. `pool` is a copy of the job's.
+    /// Calls `write` with the value, without copying it: the number of the key is written into
+    /// `pool`, a copy of the job's, and afterwards replaced by the original bytes.
     #[inline]
     pub fn value<T>(self, number: u32, pool: &mut [u8], write: impl FnOnce(&[u8]) -> T) -> T {
         let (start, size) = (self.value_start as usize, self.value_bytes as usize);
@@ -142,8 +142,8 @@ impl JobEntry {
         result
     }
 
-    /// Whether `found` has the size of the value and begins with the number of its key: the check that the timed part
-    /// has time for.
+    /// Whether `found` has the size of the value and begins with the number of its key: a check
+    /// that is fast enough for the timed part.
     #[inline]
     pub fn begins(self, number: u32, found: &[u8]) -> bool {
         if found.len() != self.value_bytes as usize {
@@ -156,7 +156,7 @@ impl JobEntry {
         }
     }
 
-    /// Whether `found` is the value, byte for byte.
+    /// Whether `found` equals the value, byte for byte.
     pub fn is(self, number: u32, found: &[u8], pool: &[u8]) -> bool {
         let rest = |bytes: &[u8]| bytes.len().min(8);
         self.begins(number, found)

@@ -7,8 +7,8 @@ use std::str::FromStr;
 
 use super::error::JobError;
 
-/// The latest version of the format. A job is written in the first version that can express it, so that runners of
-/// earlier versions do whatever they can do right, and refuse the rest.
+/// The latest version of the job format. A job is written in the first version that can express it,
+/// so that runners of earlier versions do what they can, and refuse the rest.
 pub const SCHEMA: u64 = SCHEMA_OF_COMPUTING;
 
 /// The version of a job for one process.
@@ -18,7 +18,7 @@ const SCHEMA_OF_ONE: u64 = 1;
 /// the first process and nothing else.
 const SCHEMA_OF_SEVERAL: u64 = 2;
 
-/// The version of a job that clears, loads, expires or computes, which earlier runners do not know.
+/// The version of the job format that adds the operations clear, load, expire and compute.
 pub(super) const SCHEMA_OF_COMPUTING: u64 = 3;
 
 /// The longest time that computing a value may take, in milliseconds: a minute.
@@ -30,7 +30,7 @@ const MAX_EXECUTIONS: u64 = 1_000_000;
 /// The largest number of processes of a job.
 pub const MAX_PROCESSES: u32 = 64;
 
-/// The choice of the operations that a job times.
+/// The choice of which operations a job times: all together, or each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Timing {
@@ -68,7 +68,7 @@ impl FromStr for Timing {
     }
 }
 
-/// The origin server of subjects over HTTP. Other subjects do not use it.
+/// The HTTP origin server of a job, which subjects that are HTTP caches use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobOrigin {
     /// A service within the runner that answers at once, with an empty response that is not stored:
@@ -99,7 +99,7 @@ impl FromStr for JobOrigin {
     }
 }
 
-/// The treatment of a cache between its preparation and the timed part.
+/// The event between a cache's preparation and the timed part, such as a kill of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Interlude {
     /// The cache stays open.
@@ -112,42 +112,43 @@ pub enum Interlude {
     Killed,
 }
 
-/// The settings of a job: everything that a runner is told except keys, values and operations.
+/// The settings of a job: everything that a runner reads except keys, values and operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The seed of the random bytes of values. Operations and keys were drawn from it too.
+    /// The seed of the random bytes of values, and of the job's operations and keys.
     pub seed: u64,
-    /// The cache's capacity in bytes, as the subject understands them.
+    /// The cache's capacity in bytes; subjects differ in which bytes they count.
     pub capacity_bytes: u64,
     /// The cache's capacity in entries, for subjects that count entries.
     pub capacity_entries: u64,
     /// The choice of the operations that are timed.
     pub timing: Timing,
-    /// The number of executions of the timed operations; all together they are one measurement.
+    /// The number of executions of the timed operations, which together are one measurement.
     pub executions: u64,
-    /// The number of executions of the timed operations before anything else, on a cache of its own:
-    /// a language that compiles while it runs has compiled by then.
+    /// The number of untimed executions of the timed operations on a separate cache, before
+    /// anything else: a language that compiles while it runs has compiled by then.
     pub warm_up: u64,
-    /// Whether every key is read and compared before the timed part. It is a use of each entry,
-    /// which a job that is about the order of uses has to do without.
+    /// Whether every key is read and compared before the timed part. A job about the order of uses
+    /// goes without, because each read is a use.
     pub verify_before: bool,
     /// Whether every key is read and compared after the timed part.
     pub verify_after: bool,
-    /// The number of processes that do the timed operations on one cache, from 1 to
+    /// The number of processes that do the timed operations on one shared cache, from 1 to
     /// [`MAX_PROCESSES`].
     pub processes: u32,
     /// The time in milliseconds that [`Op::Compute`](super::Op::Compute) takes to compute a value:
     /// it waits that long, as for a database.
     pub compute_ms: u64,
-    /// The treatment of the cache between its preparation and the timed part.
+    /// The event between the cache's preparation and the timed part.
     pub interlude: Interlude,
-    /// The origin server of subjects over HTTP; `None` if the job has none.
+    /// The HTTP origin server for HTTP caches; `None` if the job has none.
     pub origin: Option<JobOrigin>,
 }
 
 impl Settings {
-    /// Creates settings of one execution by one process, timed as a whole, verified before and after.
+    /// Creates settings for one execution by one process, timed as a whole, with values verified
+    /// before and after.
     pub fn new(seed: u64, capacity_bytes: u64, capacity_entries: u64) -> Self {
         Self {
             seed,
@@ -165,7 +166,7 @@ impl Settings {
         }
     }
 
-    /// Returns the settings with this timing.
+    /// Returns the settings with this choice of timed operations.
     #[must_use]
     pub fn with_timing(self, timing: Timing) -> Self {
         Self { timing, ..self }
@@ -177,7 +178,7 @@ impl Settings {
         Self { executions: executions.max(1), ..self }
     }
 
-    /// Returns the settings with verification before and after the timed part, or without.
+    /// Returns the settings with or without verification of values before and after the timed part.
     #[must_use]
     pub fn with_verification(self, before: bool, after: bool) -> Self {
         Self { verify_before: before, verify_after: after, ..self }
@@ -189,26 +190,28 @@ impl Settings {
         Self { compute_ms: compute_ms.min(MAX_COMPUTE_MS), ..self }
     }
 
-    /// Returns the settings with the cache's files dropped from the system's memory before the timed part.
+    /// Returns the settings with the cache's files dropped from the page cache before the timed
+    /// part.
     #[must_use]
     pub fn cold(self) -> Self {
         Self { interlude: Interlude::Cold, ..self }
     }
 
-    /// Returns the settings with the process killed that has prepared the cache.
+    /// Returns the settings with the process killed that has prepared the cache, before the timed
+    /// part.
     #[must_use]
     pub fn killed(self) -> Self {
         Self { interlude: Interlude::Killed, ..self }
     }
 
-    /// Returns the settings with an origin for subjects over HTTP.
+    /// Returns the settings with an HTTP origin server for HTTP caches.
     #[must_use]
     pub fn with_origin(self, origin: JobOrigin) -> Self {
         Self { origin: Some(origin), ..self }
     }
 
-    /// Whether the operations can be done before on another cache: not if the timed part is the opening of one that is
-    /// there.
+    /// Whether the job allows a warm-up on another cache: not if it times the opening of an
+    /// existing one.
     pub(super) fn can_warm_up(&self) -> bool {
         self.timing != Timing::Open
     }
@@ -228,7 +231,7 @@ pub(super) struct Lines {
     pub(super) pool_span: u64,
     /// Number of threads of each process.
     pub(super) threads: usize,
-    /// Whether any operation is unknown to runners of the schemas 1 and 2.
+    /// Whether any operation is unknown to runners of the job format's versions 1 and 2.
     pub(super) is_of_schema_3: bool,
 }
 
@@ -277,7 +280,7 @@ impl Lines {
         text
     }
 
-    /// Parses `job.txt`. Unknown names are of later versions that added something, and are ignored.
+    /// Parses `job.txt`. Unknown names are ignored: they come from later versions of the format.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, JobError> {
         let damaged = |wrong: String| JobError::damaged(path, wrong);
         let optional = |name: &str| {

@@ -27,7 +27,7 @@ const TAIL_PATIENCE: Duration = Duration::from_secs(1);
 /// Between two looks at whether a process has ended whose output is closed.
 const REAP_PAUSE: Duration = Duration::from_millis(1);
 
-/// The reason why a runner gave no results.
+/// The reason why a runner returned no results.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The user interrupted the measurement.
@@ -58,8 +58,8 @@ enum Look {
     End,
 }
 
-/// A process in a group of its own, so that the terminal's Ctrl-C is for this program alone. It is
-/// killed when this is dropped.
+/// A child process in a separate process group, so that the terminal's Ctrl-C reaches this program
+/// alone. It is killed when this is dropped.
 pub struct Child {
     process: std::process::Child,
     lines: Receiver<OutputLine>,
@@ -84,7 +84,7 @@ impl Child {
         Ok(Self { process, lines: lines_of(stdout), tail, ended: None, said_at: None })
     }
 
-    /// Starts a server, which writes its lines to standard error and nothing else.
+    /// Starts a server, whose messages are read from its standard error.
     ///
     /// # Errors
     ///
@@ -97,24 +97,25 @@ impl Child {
         Ok(Self { process, lines, tail, ended: None, said_at: None })
     }
 
-    /// Returns the number of the process, which is also that of its group.
+    /// Returns the id of the process, which is also that of its group.
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.process)
     }
 
-    /// Returns the moment at which the last line came.
+    /// Returns the time at which the process's last line was read.
     pub fn said_at(&self) -> Option<Instant> {
         self.said_at
     }
 
-    /// Writes to the standard input of the process. Readers of its output notice whether the process has ended.
+    /// Writes text to the standard input of the process. An error is ignored: readers of its output
+    /// notice that the process has ended.
     pub fn say(&mut self, text: &str) {
         if let Some(stdin) = &mut self.process.stdin {
             let _ = stdin.write_all(text.as_bytes());
         }
     }
 
-    /// Waits for the next line. The end of the output is a failure.
+    /// Waits for the next line of the process's output. The end of the output is a failure.
     pub fn line(
         &mut self,
         deadline: Deadline,
@@ -127,8 +128,8 @@ impl Child {
         }
     }
 
-    /// Returns the next line if there is one within some moments, so that other processes can be polled.
-    /// The end of the output is a failure.
+    /// Returns the next line of the process's output if there is one soon, so that other processes
+    /// can be polled. The end of the output is a failure.
     pub fn line_soon(
         &mut self,
         deadline: Deadline,
@@ -152,7 +153,7 @@ impl Child {
         }
     }
 
-    /// Waits for the next line; returns `None` where the output ends.
+    /// Waits for the next line of the process's output; returns `None` at its end.
     pub fn line_or_end(
         &mut self,
         deadline: Deadline,
@@ -193,7 +194,7 @@ impl Child {
         }
     }
 
-    /// Waits for the end of the process, which has to be successful.
+    /// Waits for the end of the process; an unsuccessful exit status is a failure.
     pub fn finish(
         &mut self,
         deadline: Deadline,
@@ -243,7 +244,7 @@ impl Drop for Child {
     }
 }
 
-/// A moment until which something is waited for.
+/// A deadline of a wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     end: Instant,

@@ -8,33 +8,34 @@ use crate::job::{Job, JobError, Timing};
 use crate::result::Sample;
 use crate::subject::SubjectSpec;
 
-/// The counts that the definition of a case determines, of all its processes together. A sample
-/// that differs is an error.
+/// The counts that a case's definition determines, summed over all its processes. A sample with
+/// other counts is an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
-    /// The number of operations, over all threads, processes and executions.
+    /// The expected number of operations, over all threads, processes and executions.
     pub operations: u64,
-    /// The number of reads among these, each a hit or a miss.
+    /// The expected number of reads among the operations, each a hit or a miss.
     pub reads: u64,
-    /// The number of reads that hit; `None` where that is up to the subject.
+    /// The expected number of reads that hit; `None` if it depends on the subject.
     pub hits: Option<u64>,
-    /// The least number of reads that miss.
+    /// The smallest number of reads that have to miss.
     pub min_misses: u64,
-    /// The number of keys in the cache before the timed part; `None` where that is up to the subject.
+    /// The expected number of keys in the cache before the timed part; `None` if it depends on the
+    /// subject.
     pub verified_before: Option<u64>,
-    /// The number of keys in the cache after the timed part; `None` where that is up to the subject.
+    /// The expected number of keys in the cache after the timed part; `None` if it depends on the
+    /// subject.
     pub verified_after: Option<u64>,
-    /// The largest number of keys that may be in the cache after the timed part, which distinguishes a cache without a
-    /// bound from one that evicts; `None` where any number may.
+    /// The largest number of keys that may be in the cache after the timed part, which
+    /// distinguishes a cache without a bound from one that evicts; `None` for any number.
     pub max_verified_after: Option<u64>,
-    /// The number of untimed executions before, which the runner has to report: one that does not know them would be
-    /// measured cold.
+    /// The number of untimed executions before the timed part, which the runner has to report: a
+    /// runner that does not know them would be measured cold.
     pub warm_up: u64,
     /// Whether the process that prepared the cache is killed before the timed part, which the runner has to report.
     pub is_killed: bool,
-    /// Whether the last of several processes is not measured: it only does its part in the
-    /// background of the others, and has to be busy until all of them are finished. What is
-    /// expected is of them.
+    /// Whether the last of several processes is not measured, but only loads the cache in the
+    /// background until the others are finished. The expected counts are those of the others.
     pub last_is_beside: bool,
 }
 
@@ -42,8 +43,8 @@ pub struct Expected {
 /// twentieth.
 const EXCESS_DIVISOR: u64 = 20;
 
-/// Checksums that the runners report for the values that they read, of all measured processes; `None` where one of them
-/// reports none.
+/// Checksums that the runners report for the values that they read, summed over all measured
+/// processes; `None` if one of them reports none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reported {
     words: Option<u64>,
@@ -87,7 +88,7 @@ impl Reported {
     }
 }
 
-/// Proof that the operations of a job were done, computed from the job.
+/// Checksums and counts, computed from a job, that prove that a runner did the job's operations.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Evidence {
     /// Checksums of all measured processes, if every read hits.
@@ -103,7 +104,7 @@ pub(super) struct Evidence {
 const MAX_OPERATIONS: u64 = 1 << 26;
 
 impl Evidence {
-    /// Computes the evidence of a job that was written.
+    /// Computes the evidence of a written job.
     ///
     /// # Errors
     ///
@@ -134,8 +135,8 @@ impl Evidence {
         })
     }
 
-    /// Whether nothing proves that a sample did its writes: it has no room for all keys, and none of those that only
-    /// the timed part writes.
+    /// Whether nothing proves that a sample did its writes: the cache has no room for all keys, and
+    /// has none of those that only the timed part writes.
     pub(super) fn lacks_writes(&self, sample: &Sample) -> bool {
         self.new_keys == NewKeys::MayGo && sample.error.is_none() && lacks_new_keys(sample)
     }

@@ -17,7 +17,7 @@ const SLACK_BYTES: u64 = 4 << 20;
 /// Values of fewer bytes are hidden by what every process has.
 const FEWEST_BYTES: u64 = 4 << 20;
 
-/// The memory of a process when its timed part was over.
+/// The memory of a process at the end of its timed part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SeenMemory {
     resident: ResidentMemory,
@@ -27,7 +27,7 @@ pub(super) struct SeenMemory {
 }
 
 impl SeenMemory {
-    /// Reads the memory of a process that waits; `None` where the system does not state it.
+    /// Reads the memory of a process that waits; `None` if the system does not state it.
     pub(super) fn of(pid: Pid, job: &Path) -> Option<Self> {
         let number = pid.as_raw_nonzero().get();
         let resident = ResidentMemory::of(number)?;
@@ -35,7 +35,8 @@ impl SeenMemory {
         Some(Self { resident, file_bytes })
     }
 
-    /// Checks the memory that a runner reports for its cache, without that of a server.
+    /// Checks the memory that a runner reports for its cache, without a server's; returns what is
+    /// wrong.
     pub(super) fn judge(&self, said_bytes: u64) -> Result<(), String> {
         let most = self.resident.peak_bytes;
         if said_bytes <= most.saturating_add(most / SLACK_DIVISOR).saturating_add(SLACK_BYTES) {
@@ -46,8 +47,8 @@ impl SeenMemory {
         ))
     }
 
-    /// Marks a sample whose memory is less than half of the values that were found, which are neither in a file nor of
-    /// a server: a cache that keeps references to objects of the job shows little, and one that lies says little. A value
+    /// Marks a sample whose reported memory is less than half of the values that were found in
+    /// memory: its cache keeps references to objects of the job, or the report is wrong. A value
     /// has at least `value_bytes`.
     pub(super) fn mark(&self, sample: &mut Sample, value_bytes: u64) {
         let count = |name: &str| sample.counts.get(name).copied();

@@ -33,13 +33,13 @@ use crate::job;
 use crate::result::{Run, Sample};
 pub use turns::{Turns, shuffle};
 
-/// The count of a sample without proof that it did its writes: none of the keys that only its timed part writes was
-/// there afterwards, as a policy may decide that declines them.
+/// The name of the count that marks a sample without proof of its writes: none of the keys that
+/// only its timed part writes was found afterwards, for example because a policy declined them.
 pub const UNPROVEN: &str = "writes_unproven";
 
-/// Measures everything that a plan asks for, and keeps each sample of `run` as soon as it is
-/// finished: an interruption loses what is running and nothing else. Returns whether the user let it
-/// finish. A contender that fails makes a sample with an error, and the others go on.
+/// Measures everything in a plan, and calls `keep` with each finished sample, so that an
+/// interruption loses only the one in progress. Returns whether the plan was completed. A contender
+/// that fails makes a sample with an error, and the others continue.
 ///
 /// # Errors
 ///
@@ -162,7 +162,7 @@ impl MeasureSlot<'_> {
     }
 }
 
-/// Returns the text of an error of a working directory.
+/// Returns the text for an error of a working directory.
 pub fn no_place(error: &std::io::Error) -> String {
     format!("its working directory cannot be used: {error}")
 }

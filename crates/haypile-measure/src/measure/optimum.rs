@@ -12,13 +12,14 @@ const MAX_OPERATIONS: usize = 4 << 20;
 /// The excess beyond its capacity of a cache that counts no keys, or not exactly: a twentieth.
 const EXCESS_DIVISOR: u64 = 20;
 
-/// The largest numbers of hits that a job of one thread can have.
+/// The largest numbers of hits that a job of one thread can have, with and without a bound on the
+/// cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MostHits {
-    /// Hits of a cache without a bound.
+    /// The number of hits of a cache without a bound.
     pub(super) unbounded: u64,
-    /// The optimum of Belady (IBM Systems Journal 5, 1966) with the capacity, where all entries weigh the
-    /// same: a new entry may also be refused.
+    /// The largest number of hits of a cache with the job's capacity (Belady, IBM Systems Journal
+    /// 5, 1966), if all entries have the same size; a new entry may also be refused.
     pub(super) optimum: Option<u64>,
 }
 
@@ -34,8 +35,8 @@ struct Request {
 }
 
 impl MostHits {
-    /// Computes the bounds of a job; `None` where several threads make the order open, or everything is removed on the
-    /// way.
+    /// Computes the largest numbers of hits of a job; `None` if several threads leave the order
+    /// open, or an operation removes everything.
     pub(super) fn of(jobs: &[Job]) -> Option<Self> {
         let [job] = jobs else { return None };
         let [timed] = job.timed() else { return None };

@@ -15,27 +15,27 @@ use crate::subject::SubjectSpec;
 /// A function that writes the job of a case into a directory, and returns the expected results.
 pub type WriteJob = Box<dyn Fn(&Path) -> Result<Expected, JobError>>;
 
-/// A function that chooses the next case to measure, by all samples so far.
+/// A function that chooses the next case to measure, given all samples so far.
 pub type NextCase = Box<dyn Fn(&[Sample]) -> Option<Case>>;
 
 /// The plan of one run: everything that it measures.
 pub struct Plan {
-    /// The cases, in this order.
+    /// The cases to measure, in this order.
     pub cases: Vec<Case>,
-    /// Chooses the next case by the results so far; `None` if there is none after the list.
+    /// A function that chooses further cases by the results so far; `None` for no further cases.
     pub then: Option<NextCase>,
-    /// The contenders that do each of the cases.
+    /// The contenders (caches, with the programs that run them) that do each case.
     pub contenders: Vec<Contender>,
     /// The number of blocks: how many times each contender does each case.
     pub blocks: u64,
-    /// The seed of the order within blocks.
+    /// The seed of the random order within blocks.
     pub seed: u64,
-    /// The number of untimed executions before each measurement, on a cache of its own, of jobs that
-    /// can have them.
+    /// The number of untimed executions before each measurement, on a separate cache, for jobs that
+    /// allow a warm-up.
     pub warm_up: u64,
     /// The time limits of runners.
     pub limits: RunnerLimits,
-    /// The state of the disk that each runner finds and leaves, where it matters.
+    /// The files on disk that each runner finds and leaves, if they matter.
     pub surroundings: Option<Box<dyn Surroundings>>,
 }
 
@@ -73,7 +73,7 @@ impl Plan {
         self.blocks * self.cases.iter().map(contenders).sum::<u64>()
     }
 
-    /// Returns the contenders of a case.
+    /// Returns the contenders that measure this case.
     pub(super) fn contenders_of(&self, case: &Case) -> Vec<&Contender> {
         let does = |contender: &&Contender| !case.skips.contains(&contender.subject.cache_name());
         self.contenders.iter().filter(does).collect()
@@ -82,18 +82,18 @@ impl Plan {
 
 /// A case of an experiment: one job that all contenders do.
 pub struct Case {
-    /// The experiment of the case.
+    /// The name of the case's experiment.
     pub experiment: &'static str,
     /// The name of the case.
     pub name: String,
     /// The parameters that distinguish the case from others.
     pub parameters: Parameters,
-    /// The number of processes of its job, from 1 to [`MAX_PROCESSES`](crate::job::MAX_PROCESSES):
-    /// they do it at the same time, on one cache.
+    /// The number of processes of the case's job, from 1 to
+    /// [`MAX_PROCESSES`](crate::job::MAX_PROCESSES): they do it at the same time, on one cache.
     pub processes: u32,
-    /// Names of subjects that skip the case, such as `none` where everything has to be found.
+    /// Names of subjects that skip the case, such as `none` in a case that expects hits.
     pub skips: &'static [&'static str],
-    /// Writes the case's job; called once, when its turn has come.
+    /// A function that writes the case's job; called once, before the case is measured.
     pub write: WriteJob,
 }
 
@@ -106,21 +106,21 @@ impl fmt::Debug for Case {
     }
 }
 
-/// A subject and the program that runs it.
+/// A contender: a subject (cache) and the program that runs it.
 #[derive(Clone, Debug)]
 pub struct Contender {
-    /// The subject.
+    /// The subject: the name of a cache.
     pub subject: SubjectSpec,
-    /// The program.
+    /// The program that runs the subject.
     pub runner: Arc<Runner>,
 }
 
 /// The time limits of a runner.
 #[derive(Clone, Copy, Debug)]
 pub struct RunnerLimits {
-    /// Time limit from the start of the runner until it is ready.
+    /// Time limit from the start of a runner until it is ready.
     pub prepare: Duration,
-    /// Time limit from `go` to the results.
+    /// Time limit from the start signal (`go`) to the results.
     pub timed: Duration,
 }
 
@@ -141,10 +141,10 @@ pub trait Watcher: Sync {
     fn is_interrupted(&self) -> bool;
 }
 
-/// A function that keeps a finished sample, such as by writing it to a file.
+/// A function that stores a finished sample, such as by writing it to a file.
 pub type KeepSample<'a> = dyn FnMut(Sample) -> Result<(), ResultsError> + 'a;
 
-/// The error that ended a run.
+/// The error that ended a measurement.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeasureError {

@@ -18,29 +18,29 @@ const MAX_LISTED: usize = 1000;
 /// Name of this program in results.
 pub const OWN_LABEL: &str = "haypile";
 
-/// A program that speaks the protocol of `docs/job.md`.
+/// A runner: a program that measures caches by the protocol of `docs/job.md`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Runner {
-    /// The program.
+    /// The path of the runner's executable.
     pub program: PathBuf,
-    /// Arguments that come before those of the protocol.
+    /// Arguments of the runner that precede those of the protocol.
     pub arguments: Vec<OsString>,
-    /// The name of the program in results.
+    /// The name of the runner in results.
     pub label: String,
 }
 
-/// A subject as a runner lists it.
+/// A subject (cache) in a runner's list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// The name: the part before the first colon.
+    /// The name of the subject: the part before the first colon.
     pub name: String,
     /// The syntax of the subject's name and options.
     pub usage: String,
     /// The language that the cache is used from.
     pub language: String,
-    /// The version of the cache.
+    /// The version of the cache that the subject stands for.
     pub version: String,
-    /// A description.
+    /// A description of the subject.
     pub help: String,
 }
 
@@ -50,7 +50,7 @@ impl Runner {
         Self { program: program.into(), arguments: vec!["lab".into()], label: label.into() }
     }
 
-    /// Returns this program as the runner of its own caches.
+    /// Returns the running program as the runner of its own caches.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl Runner {
         Ok(Self::haypile(program, OWN_LABEL))
     }
 
-    /// Returns any other runner, which results call by the name of its file.
+    /// Returns a runner that is any other program; results call it by its file name.
     pub fn rival(program: impl Into<PathBuf>) -> Self {
         let program = program.into();
         let label = program.file_stem().map(|name| name.to_string_lossy().into_owned());
@@ -84,8 +84,8 @@ impl Runner {
         command
     }
 
-    /// Returns the command that starts the runner for a verb of the protocol, such as `run-job`. The caller
-    /// adds the arguments of the verb.
+    /// Returns the command that starts the runner with a verb of the protocol, such as `run-job`.
+    /// The caller adds the arguments of the verb.
     pub fn command(&self, verb: &str) -> Command {
         let mut command = Command::new(self.absolute_program());
         command.args(&self.arguments).arg(verb).stdin(Stdio::piped());
@@ -99,7 +99,7 @@ impl Runner {
         if has_directory { absolute(&self.program) } else { self.program.clone() }
     }
 
-    /// Asks the program for its subjects.
+    /// Asks the runner for the list of its subjects.
     ///
     /// # Errors
     ///

@@ -16,34 +16,34 @@ const MAX_LINES: usize = 1000;
 /// The length of a runner's text that messages show.
 const SHOWN_CHARS: usize = 80;
 
-/// The job of one or several processes, with its working directory.
+/// A job for one or several processes, with their working directory.
 #[derive(Clone, Copy)]
 pub(super) struct Work<'a> {
     /// The directory of the job.
     pub(super) job: &'a Path,
-    /// The working directory, if it is not that of this process.
+    /// The working directory of the processes; `None` for that of this process.
     pub(super) place: Option<&'a Path>,
     pub(super) processes: u32,
 }
 
-/// The results of a process by name, and the laboratory's own observations of it.
+/// The results of one process by name, and what the laboratory measured about it.
 pub(super) struct Done {
     pub(super) results: BTreeMap<String, String>,
     pub(super) seen: SeenClocks,
     pub(super) memory: Option<SeenMemory>,
 }
 
-/// The outcome of a job.
+/// The results of a job's processes.
 pub(super) struct Ran {
     /// The results of each process.
     pub(super) done: Vec<Done>,
-    /// Other work on the machine while the job ran.
+    /// Other work on the machine during the job.
     pub(super) load: Load,
 }
 
-/// Starts the processes, lets them begin together, and collects their results. The first one has
-/// the cache for itself until it is ready, and again when all are done with what is timed. Whatever
-/// goes wrong with one of them ends all.
+/// Starts the processes of a job, lets them begin together, and collects their results. The first
+/// one has the cache alone until it is ready, and again after the timed part. A failure of one ends
+/// all.
 pub(super) fn run(
     contender: &Contender,
     work: Work<'_>,

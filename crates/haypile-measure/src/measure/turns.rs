@@ -6,8 +6,8 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 /// Streams of random numbers below this are for other purposes.
 const STREAMS: u64 = 1 << 33;
 
-/// A generator of orders of contenders, each equally probable, the same for the same seed, in every
-/// version.
+/// A generator of random orders of contenders, each equally probable. The same seed gives the same
+/// orders in every version.
 #[derive(Debug)]
 pub struct Turns {
     random: ChaCha8Rng,
@@ -15,7 +15,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Creates the orders of a case, of this number of contenders.
+    /// Creates the generator of orders for a case with this number of contenders.
     pub fn new(seed: u64, case: usize, contenders: usize) -> Self {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -24,14 +24,14 @@ impl Turns {
         Self { random, order: (0..contenders).collect() }
     }
 
-    /// Draws the order within the next block.
+    /// Draws the order of contenders within the next block.
     pub fn next_block(&mut self) -> Vec<usize> {
         shuffle(&mut self.random, &mut self.order);
         self.order.clone()
     }
 }
 
-/// Puts elements into a random order: each order is equally probable.
+/// Shuffles elements into a random order: each order is equally probable.
 pub fn shuffle<T>(random: &mut ChaCha8Rng, elements: &mut [T]) {
     for last in (1..elements.len()).rev() {
         // Scaled to 0..=last; the error is far below what blocks can show.

@@ -7,7 +7,7 @@ use rustix::param::clock_ticks_per_second;
 
 use crate::result::Load;
 
-/// A watch on the load of the machine, from the beginning to the end of a measurement.
+/// A measurement of other work on the machine, from the beginning to the end of a sample.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadWatch {
     begin: Instant,
@@ -15,14 +15,14 @@ pub struct LoadWatch {
 }
 
 impl LoadWatch {
-    /// Reads the counters of the machine, with which [`end`](Self::end) compares them.
+    /// Reads the machine's counters of load, with which [`end`](Self::end) compares them.
     pub fn begin() -> Self {
         let before = MachineCounters::read();
         Self { begin: Instant::now(), before }
     }
 
-    /// Returns the load since the beginning; `waited_ns` is the time for which the measuring runner waited for a
-    /// processor, if known.
+    /// Returns the load since the beginning; `waited_ns` is the time for which the measuring runner
+    /// waited for a processor, if known.
     pub fn end(self, waited_ns: Option<u64>) -> Load {
         let seen_ns = u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let (before, after) = (self.before, MachineCounters::read());

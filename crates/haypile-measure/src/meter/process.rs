@@ -5,9 +5,9 @@ use std::mem::MaybeUninit;
 
 use rustix::param::clock_ticks_per_second;
 
-/// Returns the processor time that a process has taken so far, in nanoseconds; `None` where there is no such process. A
-/// thread that has ended no longer counts where the scheduler states nanoseconds; where it does not, the system counts
-/// in ticks of about 10 ms.
+/// Returns the processor time that a process has used so far, in nanoseconds; `None` if it does not
+/// exist. Where the scheduler states nanoseconds, ended threads are left out; elsewhere the system
+/// counts in ticks of about 10 ms.
 pub(crate) fn process_cpu_ns(pid: u32) -> Option<u64> {
     scheduled_ns(pid).or_else(|| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -15,8 +15,8 @@ pub(crate) fn process_cpu_ns(pid: u32) -> Option<u64> {
     })
 }
 
-/// Returns the processor time of a process, its ended threads included, in nanoseconds; `None` if there is none of this
-/// number.
+/// Returns the processor time of a process, including its ended threads, in nanoseconds; `None` if
+/// it does not exist.
 #[expect(unsafe_code, reason = "no safe interface has the clock of another process")]
 pub fn process_clock_ns(pid: i32) -> Option<u64> {
     // The kernel's number of the scheduler's clock of a process, which clock_getcpuclockid(3) returns.
@@ -32,8 +32,8 @@ pub fn process_clock_ns(pid: i32) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(ns)
 }
 
-/// Returns the processor time of a group of processes, and of those of their children that have ended and were waited
-/// for, in nanoseconds. The latter counts in ticks of about 10 ms.
+/// Returns the processor time of a process group, including children that have ended and were
+/// waited for, in nanoseconds. The latter counts in ticks of about 10 ms.
 pub(crate) fn group_clock_ns(group: i32) -> u64 {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -47,14 +47,14 @@ pub(crate) fn group_clock_ns(group: i32) -> u64 {
     pids.filter_map(of_process).fold(0, u64::saturating_add)
 }
 
-/// Returns the time for which the first thread of a process has waited for a processor, in nanoseconds; `None` where
-/// the system does not state it.
+/// Returns the time for which the first thread of a process has waited for a processor, in
+/// nanoseconds; `None` if the system does not state it.
 pub fn process_waited_ns(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Returns the resident memory of a process, in bytes; `None` where there is no such process.
+/// Returns the resident memory of a process, in bytes; `None` if it does not exist.
 pub(crate) fn process_memory_bytes(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     Some(super::status::parse(&status)?.resident_bytes)

@@ -2,13 +2,13 @@
 
 use std::fs;
 
-/// The memory of a process that is in use.
+/// The memory that this process uses, now and at its peak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// The resident memory at this moment, in bytes.
     pub resident_bytes: u64,
-    /// The peak of resident memory since the process began or a runner opened its subject, in
-    /// bytes.
+    /// The peak of resident memory in bytes, since the process began or a runner opened its
+    /// subject.
     pub peak_bytes: u64,
 }
 
@@ -17,12 +17,12 @@ pub struct Memory {
 pub(crate) struct ResidentMemory {
     /// The peak of resident memory, in bytes.
     pub(crate) peak_bytes: u64,
-    /// Resident memory that does not belong to files, in bytes.
+    /// Resident memory that is not pages of files, in bytes.
     pub(crate) own_bytes: u64,
 }
 
 impl ResidentMemory {
-    /// Returns the memory of a process; `None` where there is none of this number.
+    /// Returns the memory of a process; `None` if it does not exist.
     pub(crate) fn of(pid: i32) -> Option<Self> {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         let own = [bytes(&status, "RssAnon:")?, bytes(&status, "RssShmem:")?];
@@ -30,7 +30,7 @@ impl ResidentMemory {
     }
 }
 
-/// Resets the peak to the memory that is resident now. Where the system refuses, the peak stays.
+/// Resets the peak of resident memory to the present amount. If the system refuses, the peak stays.
 pub(crate) fn forget_peak() {
     // 5 resets the high-water mark: proc_pid_clear_refs(5).
     let _ = fs::write("/proc/self/clear_refs", "5");

@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The question of a user's own experiment file, in its own words.
+/// The question of a user's experiment file, in its own words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
-    /// The file's name, without its folder.
+    /// The name of the experiment file, without its folder.
     pub file: String,
-    /// The question, in a sentence.
+    /// The question of the experiment file, in a sentence.
     pub question: String,
     /// The source of the question.
     pub source: String,
-    /// The method, in a sentence or two.
+    /// The method of the experiment, in a sentence or two.
     pub method: String,
 }

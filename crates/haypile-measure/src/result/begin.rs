@@ -11,8 +11,9 @@ use super::machine::{Machine, Program};
 use super::row::Run;
 
 impl Run {
-    /// Creates the row of a run of an experiment that begins now on this machine, with the experiment's own question.
-    /// `command` is the command line, and `seed` what everything random is drawn from.
+    /// Creates the row of a run of an experiment that begins now on this machine, with the
+    /// experiment's own question. `command` is the command line, and `seed` what everything random
+    /// is drawn from.
     pub fn begin(experiment: &str, command: String, seed: u64) -> Self {
         let now = Timestamp::now();
         // The hasher's keys are the one source of randomness that the standard library has; two
@@ -31,7 +32,7 @@ impl Run {
         }
     }
 
-    /// Returns what a user should know of the machine and of the program before the run is measured, one text each.
+    /// Returns warnings about the machine and the program before a run, one text each.
     pub fn warnings(&self) -> Vec<String> {
         [self.machine.warnings(), self.program.warnings()].concat()
     }

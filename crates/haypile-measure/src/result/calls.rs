@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 pub struct CallCounts {
     /// Attempts to open a file or folder (open, openat, openat2, creat), whether they succeeded or not.
     pub open: u64,
-    /// Questions for the status of a path or of an open file (stat, lstat, fstat, newfstatat, statx), or whether a path
-    /// may be used (access, faccessat).
+    /// Calls that ask for the status of a path or of an open file (stat, lstat, fstat, newfstatat,
+    /// statx), or whether a path may be used (access, faccessat).
     pub stat: u64,
-    /// Reads of names of a folder (getdents).
+    /// Calls that list the names in a folder (getdents).
     pub getdents: u64,
-    /// Reads from a file (read, pread64, readv, preadv), not from pipes and sockets.
+    /// Calls that read from a file (read, pread64, readv, preadv), not from pipes and sockets.
     pub read: u64,
 }
 
 impl CallCounts {
-    /// The kinds of calls, by their names in results.
+    /// The kinds of counted system calls, by their names in results.
     pub const KINDS: [&'static str; 4] = ["getdents", "stat", "open", "read"];
 
-    /// Returns the count of a kind; 0 for an unknown name.
+    /// Returns the count of one kind of system call; 0 for an unknown name.
     pub fn of(&self, kind: &str) -> u64 {
         match kind {
             "getdents" => self.getdents,
@@ -31,12 +31,12 @@ impl CallCounts {
         }
     }
 
-    /// Returns the sum of all kinds.
+    /// Returns the number of system calls of all kinds.
     pub fn all(&self) -> u64 {
         self.open + self.stat + self.getdents + self.read
     }
 
-    /// Adds the counts of others.
+    /// Adds other counts of system calls.
     pub fn add(&mut self, other: Self) {
         self.open += other.open;
         self.stat += other.stat;
@@ -48,30 +48,30 @@ impl CallCounts {
 /// Counts of the calls for one folder and the files in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderCalls {
-    /// The folder.
+    /// The path of the folder.
     pub path: String,
-    /// The calls.
+    /// The counts of system calls for the folder and the files in it.
     #[serde(flatten)]
     pub calls: CallCounts,
 }
 
-/// The system calls of a traced start, which is not a timed one, and the differences from the start of another
-/// condition.
+/// The system calls of a start that was traced instead of timed, and the differences from the start
+/// of another condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartCalls {
-    /// All calls.
+    /// The counts of all system calls of the start.
     pub calls: CallCounts,
-    /// Bytes that were read from files by calls, not through mappings.
+    /// Bytes that the start read from files by system calls, not through mappings.
     pub read_bytes: u64,
-    /// Calls by folder. Those with few are counted for a folder above.
+    /// Counts of system calls by folder. Small counts are added to a folder above.
     pub folders: Vec<FolderCalls>,
-    /// Number of files that this start opened and the start of the other condition did not.
+    /// Number of files that this start opened and the other condition's start did not.
     pub only_files: u64,
-    /// The paths of some of the files that only this condition opens, the largest first.
+    /// The paths of some of the files that only this start opened, the largest first.
     pub only: Vec<String>,
-    /// Programs that this start ran and the start of the other condition did not.
+    /// Programs that this start ran and the other condition's start did not.
     pub only_programs: Vec<String>,
-    /// Texts about files which show that a start without the cache has a cache of its own.
+    /// Texts about files which show that a start without the cache has another cache of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_cache: Vec<String>,
     /// Whether the lists leave out files or folders, because there were too many.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Results that cannot be written or read.
+/// The error of results that cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResultsError {

@@ -4,20 +4,20 @@ use std::fmt;
 
 use super::row::SubjectId;
 
-/// The name of a sample's subject, and the program that ran it. Written `name@program`.
+/// The name of a sample's subject, and the program that ran it, written `name@program`.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Identity<'a> {
     /// The subject's name.
     pub name: &'a str,
-    /// The program that ran it.
+    /// The name of the program that ran the subject.
     pub program: &'a str,
 }
 
 impl Identity<'_> {
-    /// The character between name and program.
+    /// The character between the names of a subject and its program.
     pub const AT: char = '@';
 
-    /// Returns the name, with the program where several of `all` have this name.
+    /// Returns the subject's name, with the program if several in `all` have this name.
     pub fn label<'b>(self, all: impl IntoIterator<Item = Identity<'b>>) -> String {
         let same = all.into_iter().filter(|other| other.name == self.name);
         if same.count() > 1 { self.to_string() } else { self.name.to_owned() }
@@ -25,7 +25,7 @@ impl Identity<'_> {
 }
 
 impl SubjectId {
-    /// Returns the name and the program.
+    /// Returns the names of the subject and of its program.
     pub fn identity(&self) -> Identity<'_> {
         Identity { name: &self.name, program: &self.program }
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::row::{Run, Sample};
 
-/// The share of the time above which other work has disturbed a sample, or a start.
+/// The share of a sample's time above which other work on the machine counts as a disturbance.
 pub const DISTURBED: f64 = 0.05;
 
 /// The time that the laboratory may take to notice the end of a sample.
@@ -13,20 +13,21 @@ const UNSEEN_NS: u64 = 5_000_000;
 /// A sample that is shorter than a slice of the scheduler was disturbed or was not: its share says nothing.
 const MIN_SEEN_NS: u64 = 5_000_000;
 
-/// Other work on the machine, from `go` to `timed`. Fields are `None` where the system does not state them.
+/// Other work on the machine during a sample. Fields are `None` if the system does not state them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
-    /// The time from `go` to `timed` in nanoseconds, by the laboratory's clock.
+    /// The duration of the sample in nanoseconds, by the laboratory's clock.
     pub seen_ns: u64,
-    /// Time for which the first thread of the runner waited for a processor, in nanoseconds; of several processes the
-    /// longest.
+    /// Time for which the first thread of the runner waited for a processor, in nanoseconds; of
+    /// several processes the longest.
     #[serde(default)]
     pub waited_ns: Option<u64>,
-    /// The processor time of the runner's processes by the kernel, where the runner's own times are to be confirmed
-    /// by that; not of one that pretends.
+    /// The processor time of the runner's processes according to the kernel, which confirms the
+    /// runner's own report; `None` for a runner that simulates its times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_cpu_ns: Option<u64>,
-    /// Time of all processors that the host of a virtual machine gave to others, in ticks of some 10 ms.
+    /// Time of all processors that the host of a virtual machine gave to others, in ticks of about
+    /// 10 ms.
     #[serde(default)]
     pub steal_ns: Option<u64>,
     /// Time for which some task of the machine waited for a processor, in nanoseconds.
@@ -41,10 +42,10 @@ pub struct Load {
 }
 
 impl Sample {
-    /// Returns the share of the time in which other work kept this sample from a processor, where it is enough to
-    /// disturb it. The first thread of a runner is the one that measures, if there is one; of several threads that have
-    /// a processor each, the pressure of the machine tells. Of more threads than processors nothing does: they wait for
-    /// each other.
+    /// Returns the share of the time in which other work kept this sample from a processor, if it
+    /// is enough to disturb it. For a single measuring thread, its waiting counts; for several
+    /// threads that have a processor each, the pressure of the machine. For more threads than
+    /// processors nothing is known: they wait for each other.
     pub fn disturbance(&self, cores: u64) -> Option<f64> {
         let load = self.load.as_ref().filter(|load| load.seen_ns >= MIN_SEEN_NS)?;
         let threads = self.threads();
@@ -61,15 +62,16 @@ impl Sample {
         Some(most).filter(|most| *most > DISTURBED)
     }
 
-    /// Returns the time for which other work kept a sample of one thread from a processor, in nanoseconds, as far as
-    /// the system states it. Several threads wait for each other as well: of them nothing is known.
+    /// Returns the time for which other work kept a sample of one thread from a processor, in
+    /// nanoseconds, as far as the system states it; 0 for several threads, which wait for each
+    /// other as well.
     pub fn kept_waiting_ns(&self) -> u64 {
         let load = self.load.as_ref().filter(|_| matches!(self.threads(), Some(1) | None));
         load.and_then(|load| load.waited_ns).unwrap_or(0)
     }
 
-    /// Returns the runner's own times as a share of the times that the laboratory saw, of wall and processor time the
-    /// smaller one; `None` where nothing confirms them.
+    /// Returns the times that the runner reported as a share of the times that the laboratory
+    /// measured, the smaller share of wall and processor time; `None` if nothing confirms them.
     pub(crate) fn confirmed_share(&self) -> Option<f64> {
         let load = self.load.as_ref()?;
         let seen_cpu_ns = load.seen_cpu_ns?;
@@ -86,13 +88,13 @@ impl Sample {
     }
 }
 
-/// Returns the warning about the samples of a run. A build for tests has times that mean nothing, and
-/// warns of that.
+/// Returns the warning that other work disturbed a run's samples, or that they come from a test
+/// build, whose times mean nothing.
 pub fn disturbance_of(run: &Run, samples: &[Sample]) -> Option<String> {
     if run.program.debug { None } else { disturbance(samples, run.machine.cores) }
 }
 
-/// Returns a warning about samples that other work has disturbed, if there are some.
+/// Returns a warning about samples that other work on the machine has disturbed, if there are some.
 pub fn disturbance<'a>(
     samples: impl IntoIterator<Item = &'a Sample>,
     cores: u64,

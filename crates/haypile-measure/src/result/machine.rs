@@ -6,54 +6,54 @@ use std::{fs, thread};
 
 use serde::{Deserialize, Serialize};
 
-/// The governor of the processors' frequency: `performance`, `powersave`.
+/// The frequency governor of the processors: `performance`, `powersave`.
 pub type Governor = Option<String>;
 
-/// A machine, and its load when a run began.
+/// A description of a machine, and its load when a run began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The processors' model.
+    /// The model of the processors.
     pub cpu: String,
-    /// The number of processors that may be used.
+    /// The number of processors that the program may use.
     pub cores: u64,
     /// The operating system's name and version.
     pub kernel: String,
-    /// Memory in bytes.
+    /// The machine's memory in bytes.
     pub memory_bytes: u64,
     /// The load average of the last minute before the start.
     pub load_1m: f64,
-    /// The governor of the frequency; `None` where the system does not state it.
+    /// The frequency governor of the processors; `None` if the system does not state it.
     #[serde(default)]
     pub governor: Governor,
-    /// Whether the processors may run above their nominal frequency, where that is known.
+    /// Whether the processors may run above their nominal frequency; `None` if unknown.
     #[serde(default)]
     pub turbo: Option<bool>,
     /// Whether the machine is virtual.
     #[serde(default)]
     pub virtual_machine: bool,
-    /// Whether runners are bound to processors. They are not: the system schedules them.
+    /// Whether runners are bound to processors. Always false: the system schedules them.
     #[serde(default)]
     pub pinned: bool,
-    /// Fields that later versions add.
+    /// Fields that later versions of the format add.
     #[serde(flatten)]
     pub more: BTreeMap<String, serde_json::Value>,
 }
 
-/// The program that measured.
+/// The program that measured: its version and how it was built.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
     /// The version of the program.
     pub version: String,
-    /// The commit that it was built from, where the build knew it.
+    /// The commit that the program was built from, if the build knew it.
     #[serde(default)]
     pub commit: Option<String>,
-    /// The compiler, where the build knew it.
+    /// The version of the compiler, if the build knew it.
     #[serde(default)]
     pub rustc: Option<String>,
     /// The C library and the allocator of runners in Rust.
     #[serde(default)]
     pub allocator: String,
-    /// Whether the program was built without optimisation. Its times mean nothing then.
+    /// Whether the program was built without optimisation, so that its times mean nothing.
     #[serde(default)]
     pub debug: bool,
 }
@@ -89,8 +89,8 @@ impl Machine {
         }
     }
 
-    /// Returns a warning about the load before the start: a guess, for rows without a [`Load`](super::Load) of their
-    /// own.
+    /// Returns a warning about the load before the start: an estimate, for rows that do not record
+    /// the load during samples.
     pub fn load_warning(&self) -> Option<String> {
         let is_busy = self.cores > 0 && self.load_1m > self.cores as f64;
         is_busy.then(|| {

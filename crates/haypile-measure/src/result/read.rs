@@ -21,7 +21,7 @@ pub struct Results {
     pub runs: Vec<Run>,
     /// The samples in their order, errors among them.
     pub samples: Vec<Sample>,
-    /// Warnings about skipped lines, which were not finished.
+    /// Warnings about skipped lines, which were incomplete.
     pub warnings: Vec<String>,
 }
 
@@ -33,8 +33,8 @@ struct RowHead {
     schema: u64,
 }
 
-/// Reads a results file. Unknown fields are ignored; a line that was not finished, as a crash or a
-/// full disk leaves it, is a warning.
+/// Reads a results file. Unknown fields are ignored; an incomplete line, as a crash or a full disk
+/// leaves it, is skipped with a warning.
 ///
 /// # Errors
 ///
@@ -44,7 +44,7 @@ pub fn read(path: &Path) -> Result<Results, ResultsError> {
     read_from(BufReader::new(file), path)
 }
 
-/// Reads results; errors call them `path`.
+/// Reads results from any input; errors call it `path`.
 ///
 /// # Errors
 ///

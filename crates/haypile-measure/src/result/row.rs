@@ -26,26 +26,25 @@ pub enum Row {
     Sample(Sample),
 }
 
-/// A run of an experiment: what was asked for, and where.
+/// A run of an experiment: what the user asked for, and on which machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// The version of the schema of this run's rows.
+    /// The version of the results format of this run's rows.
     pub schema: u64,
-    /// The name of the run in its samples: its time in UTC and random letters.
+    /// The name by which samples refer to the run: its time in UTC and random letters.
     pub run: String,
-    /// The name of the experiment: `micro`.
+    /// The name of the experiment, such as `micro`.
     pub experiment: String,
-    /// The question, where a user's own file asks it; `None` where the experiment's own file was
-    /// taken.
+    /// The question of a user's experiment file; `None` if the experiment's own file was used.
     #[serde(default)]
     pub asked: Option<Asked>,
-    /// The command line.
+    /// The command line of the run.
     pub command: String,
-    /// The seed of everything random.
+    /// The seed of all random choices of the run.
     pub seed: u64,
-    /// The machine on which the run was made.
+    /// The machine on which the run was measured.
     pub machine: Machine,
-    /// The program that ran it.
+    /// The program that measured the run.
     pub program: Program,
     /// The time in UTC at which the run began, in the form of RFC 3339.
     pub started: String,
@@ -54,9 +53,9 @@ pub struct Run {
 /// One measurement of one subject.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// The version of the schema.
+    /// The version of the results format.
     pub schema: u64,
-    /// The run of the sample.
+    /// The name of the sample's run.
     pub run: String,
     /// The name of the experiment.
     pub experiment: String,
@@ -68,43 +67,46 @@ pub struct Sample {
     pub seed: u64,
     /// The subject measured.
     pub subject: SubjectId,
-    /// The block, from 0. Samples of one case and block are compared with each other.
+    /// The number of the block, from 0. Samples of one case and block are compared with each other.
     pub block: u64,
-    /// The position of the subject within its block, from 0; drawn for each block.
+    /// The position of the subject within its block, from 0; drawn at random for each block.
     pub position: u64,
-    /// The number of timed operations: one per key, over all threads, processes and executions.
+    /// The number of timed operations, one per key, over all threads, processes and executions.
     pub operations: u64,
-    /// The time of the slowest process from `go` to its last thread's end.
+    /// The wall time in nanoseconds of the slowest process, from the start signal to the end of its
+    /// last thread.
     pub wall_ns: u64,
-    /// The processor time of all processes of the subject, in user space and in the kernel.
+    /// The processor time of all processes of the subject in nanoseconds, in user space and in the
+    /// kernel.
     pub cpu_ns: u64,
-    /// The processor time of the server in the meantime, where the subject has one.
+    /// The processor time of the cache's server during the sample in nanoseconds, if the subject
+    /// has one.
     #[serde(default)]
     pub server_cpu_ns: Option<u64>,
-    /// Reads that found their key.
+    /// The number of reads that found their key.
     pub hits: u64,
-    /// Reads that did not find their key.
+    /// The number of reads that did not find their key.
     pub misses: u64,
-    /// Memory that is resident after the timed part beyond that before the subject was opened,
+    /// Resident memory in bytes after the timed part, minus that before the subject was opened,
     /// over all processes.
     #[serde(default)]
     pub memory_bytes: Option<u64>,
-    /// Times of single operations by the kind of the operation (`get`, `set`), where asked for.
+    /// Latencies of single operations by kind (`get`, `set`), if they were measured.
     #[serde(default)]
     pub latency_ns: Option<BTreeMap<String, Latency>>,
     /// Further numbers that the runner reports, by name.
     #[serde(default)]
     pub counts: BTreeMap<String, u64>,
-    /// The course of a start that was watched.
+    /// The processes over time, of a start that was watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
-    /// The calls of the system of a start that was traced.
+    /// The system calls of a start that was traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<Box<StartCalls>>,
     /// Other work on the machine during the sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
-    /// The error, if one occurred. All numbers of such a row are zero or meaningless.
+    /// The error, if one occurred. All numbers of such a sample are zero or meaningless.
     #[serde(default)]
     pub error: Option<String>,
 }
@@ -114,7 +116,7 @@ pub struct Sample {
 pub const MEMORY_FOUND: &str = "memory_found_bytes";
 
 impl Sample {
-    /// Creates a sample of a run without results.
+    /// Creates a sample of a run that has no results yet.
     pub fn blank(
         run: &Run,
         experiment: impl Into<String>,
@@ -149,46 +151,46 @@ impl Sample {
     }
 }
 
-/// The identity of a subject.
+/// The identity of a subject: name, version, language and program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SubjectId {
-    /// The subject's name, as it was asked for.
+    /// The subject's name, as the user wrote it.
     pub name: String,
-    /// The version of the subject, as the runner reports it.
+    /// The version of the cache, as the runner reports it.
     pub version: String,
-    /// The language that the subject is used from.
+    /// The language that the cache is used from.
     pub language: String,
     /// The program that ran the subject: `haypile`, or a name from the command line.
     pub program: String,
 }
 
-/// The times of single operations of one kind, in nanoseconds. Reading the clock is included.
+/// The latencies of single operations of one kind, in nanoseconds. Reading the clock is included.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// The number of operations.
+    /// The number of operations whose latency was measured.
     pub count: u64,
-    /// The median time.
+    /// The median latency.
     pub p50: u64,
-    /// The 90th percentile.
+    /// The 90th percentile of the latencies.
     pub p90: u64,
-    /// The 99th percentile.
+    /// The 99th percentile of the latencies.
     pub p99: u64,
-    /// The 99.9th percentile.
+    /// The 99.9th percentile of the latencies.
     pub p999: u64,
-    /// The longest time.
+    /// The longest latency.
     pub max: u64,
-    /// The arithmetic mean.
+    /// The arithmetic mean of the latencies.
     pub mean: f64,
 }
 
 impl Sample {
-    /// Returns the processor time per operation in nanoseconds; `None` for an error.
+    /// Returns the sample's processor time per operation in nanoseconds; `None` for an error.
     pub fn cpu_ns_per_operation(&self) -> Option<f64> {
         self.per_operation(self.cpu_ns)
     }
 
-    /// Returns the wall time per operation in nanoseconds; `None` for an error. With several threads it is the time
-    /// between two operations of all together.
+    /// Returns the sample's wall time per operation in nanoseconds; `None` for an error. With
+    /// several threads it is the wall time divided by the operations of all.
     pub fn wall_ns_per_operation(&self) -> Option<f64> {
         self.per_operation(self.wall_ns)
     }

@@ -18,7 +18,7 @@ pub struct Samples<'a>(Vec<&'a Sample>);
 /// The identity of a case: experiment, name and all parameters.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct CaseKey<'a> {
-    /// The experiment.
+    /// The name of the experiment.
     pub experiment: &'a str,
     /// The case's name.
     pub case: &'a str,
@@ -27,16 +27,16 @@ pub struct CaseKey<'a> {
     parameters: BTreeMap<&'a str, String>,
 }
 
-/// The place where a sample was measured: its run and its block. Samples from the same place were measured side by
-/// side.
+/// The run and the block in which a sample was measured. Samples of the same block were measured
+/// side by side.
 pub type Place<'a> = (&'a str, u64);
 
-/// A value for each place.
+/// One value for each run and block.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values<'a>(BTreeMap<Place<'a>, f64>);
 
 impl<'a> CaseKey<'a> {
-    /// Returns the key of a sample's case.
+    /// Returns the identity of a sample's case.
     pub fn of(sample: &'a Sample) -> Self {
         let parameters = sample.parameters.iter();
         Self {
@@ -50,17 +50,17 @@ impl<'a> CaseKey<'a> {
 }
 
 impl<'a> Samples<'a> {
-    /// Adds a sample at the end.
+    /// Appends a sample.
     pub fn push(&mut self, sample: &'a Sample) {
         self.0.push(sample);
     }
 
-    /// Returns the samples of each case, in the order in which their first ones come.
+    /// Returns the samples of each case separately, in the order in which their first ones come.
     pub fn cases(&self) -> Vec<Self> {
         self.grouped(CaseKey::of).into_iter().map(|(_, samples)| samples).collect()
     }
 
-    /// Returns the samples of each subject, in the order in which their first ones come.
+    /// Returns the samples of each subject separately, in the order in which their first ones come.
     pub fn by_subject(&self) -> Vec<(Identity<'a>, Self)> {
         self.grouped(|sample| sample.subject.identity())
     }
@@ -71,7 +71,8 @@ impl<'a> Samples<'a> {
         self.iter().copied().filter(|sample| sample.subject.identity() == subject).collect()
     }
 
-    /// Returns the samples of each key, in the order in which their first ones come.
+    /// Returns the samples of each value of `key` separately, in the order in which their first
+    /// ones come.
     pub fn grouped<K: Clone + Ord>(&self, key: impl Fn(&'a Sample) -> K) -> Vec<(K, Self)> {
         let mut groups: Vec<(K, Self)> = Vec::new();
         let mut positions: BTreeMap<K, usize> = BTreeMap::new();
@@ -85,7 +86,8 @@ impl<'a> Samples<'a> {
         groups
     }
 
-    /// Returns the timing of these samples, by which a verdict on times is made.
+    /// Returns the length of the samples' blocks and whether their times are confirmed, on which
+    /// verdicts depend.
     pub fn timing(&self) -> Timing {
         let good = self.iter().filter(|sample| sample.error.is_none());
         let shares: Vec<f64> = good.filter_map(|sample| sample.confirmed_share()).collect();
@@ -104,8 +106,8 @@ impl<'a> Samples<'a> {
         times.get(times.len() / 2).copied()
     }
 
-    /// Returns a value for each place. A subject that was measured several times in a block counts once, by the median:
-    /// samples of one block depend on each other.
+    /// Returns one value of `cost` for each run and block. A subject that was measured several
+    /// times in a block counts once, by the median: samples of one block depend on each other.
     pub fn values(&self, cost: impl Fn(&Sample) -> Option<f64>) -> Values<'a> {
         let mut values: BTreeMap<Place<'a>, Vec<f64>> = BTreeMap::new();
         for &sample in &self.0 {
@@ -117,7 +119,8 @@ impl<'a> Samples<'a> {
         values.into_iter().filter_map(|(place, values)| Some((place, median(values)?))).collect()
     }
 
-    /// Returns the values of both lists in the places that both have, this list's first.
+    /// Returns pairs of values from the runs and blocks that both lists have, this list's value
+    /// first.
     pub fn paired(
         &self,
         new: &Samples<'_>,
@@ -128,23 +131,24 @@ impl<'a> Samples<'a> {
 }
 
 impl Values<'_> {
-    /// Returns the values of both sides in the places that both have, this side's first.
+    /// Returns pairs of values from the runs and blocks that both sides have, this side's value
+    /// first.
     pub fn paired(&self, new: &Values<'_>) -> Vec<(f64, f64)> {
         let both = self.0.iter().filter_map(|(place, &old)| Some((old, *new.0.get(place)?)));
         both.collect()
     }
 
-    /// Returns the values in the order of their places.
+    /// Returns the values in the order of their runs and blocks.
     pub fn to_vec(&self) -> Vec<f64> {
         self.0.values().copied().collect()
     }
 
-    /// Returns the number of places that have a value.
+    /// Returns the number of blocks that have a value.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether no place has a value.
+    /// Whether no block has a value.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -2,61 +2,62 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The processes of a start and their usage over time, polled. Usage shorter than the interval may
-/// be missing.
+/// The processes of a program's start and their use of processor and disk over time, polled. Use
+/// shorter than the interval may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// Nanoseconds between two polls, as asked for.
+    /// The interval between two polls in nanoseconds, as configured.
     pub interval_ns: u64,
     /// Nanoseconds from the start until the command was ready.
     pub ready_ns: u64,
-    /// Number of processors of the machine; 0 where that was not noted.
+    /// Number of processors of the machine; 0 if it was not recorded.
     #[serde(default)]
     pub processors: u64,
     /// The processes, in the order in which they were first seen.
     pub processes: Vec<ProcessBar>,
     /// Number of processes that are not listed, beyond [`Timeline::MAX_PROCESSES`].
     pub unlisted: u64,
-    /// The ticks, in order of time.
+    /// The polled values of the whole process tree, in order of time.
     pub ticks: Vec<Tick>,
 }
 
-/// A process on a timeline.
+/// A process on a timeline, from its first to its last poll.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessBar {
-    /// The number of the process.
+    /// The process id.
     pub pid: i32,
-    /// The number of the process's parent when it was first seen.
+    /// The id of the process's parent when it was first seen.
     pub parent: i32,
-    /// The name of the process as the kernel has it: at most 15 bytes.
+    /// The name of the process in the kernel, at most 15 bytes.
     pub name: String,
-    /// Nanoseconds after the start at which it was first seen.
+    /// The time after the start at which the process was first seen, in nanoseconds.
     pub first_ns: u64,
-    /// Nanoseconds after the start at which it was last seen.
+    /// The time after the start at which the process was last seen, in nanoseconds.
     pub last_ns: u64,
     /// The processor time of the process when it was last seen, in nanoseconds.
     pub cpu_ns: u64,
 }
 
-/// The usage of the whole tree up to a moment.
+/// The resources that the whole process tree has used up to a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tick {
-    /// Nanoseconds after the start.
+    /// The time of the poll after the start, in nanoseconds.
     pub at_ns: u64,
-    /// Processor time used until then, in nanoseconds.
+    /// Processor time used up to then, in nanoseconds.
     pub cpu_ns: u64,
-    /// Bytes read from disks until then.
+    /// Bytes read from disks up to then.
     pub disk_read_bytes: u64,
 }
 
 impl Timeline {
-    /// The largest number of processes that are listed.
+    /// The largest number of processes that a timeline lists.
     pub const MAX_PROCESSES: usize = 400;
 
-    /// The largest number of ticks. A longer start keeps every second one, then every fourth.
+    /// The largest number of polled values in a timeline. A longer start keeps every second one,
+    /// then every fourth.
     pub const MAX_TICKS: usize = 1_000;
 
-    /// Adds a tick, and thins the ticks out when there are too many.
+    /// Adds a polled value, and drops every second one when there are too many.
     pub fn add(&mut self, tick: Tick) {
         if self.ticks.len() >= Self::MAX_TICKS {
             let mut at = 0;
@@ -68,7 +69,7 @@ impl Timeline {
         self.ticks.push(tick);
     }
 
-    /// Returns the end of what is known, in nanoseconds after the start.
+    /// Returns the end of the timeline, in nanoseconds after the start.
     pub fn end_ns(&self) -> u64 {
         let processes = self.processes.iter().map(|process| process.last_ns);
         let ticks = self.ticks.iter().map(|tick| tick.at_ns);

@@ -15,8 +15,8 @@ pub struct ResultsWriter {
 }
 
 impl ResultsWriter {
-    /// Opens a results file to append to it, or creates it. A last line that was not finished is
-    /// ended, so that the next row has a line of its own.
+    /// Opens a results file to append to it, or creates it. An incomplete last line is ended first,
+    /// so that the next row has its own line.
     ///
     /// # Errors
     ///
@@ -29,7 +29,7 @@ impl ResultsWriter {
         }
     }
 
-    /// Writes a row by one call of the system, so that no part of it is left in this process.
+    /// Writes a row to the results file by one system call, so that no part of it stays buffered.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl ResultsWriter {
         written.map_err(|source| ResultsError::Io { path: self.path.clone(), source })
     }
 
-    /// Returns the path of the file.
+    /// Returns the path of the results file.
     pub fn path(&self) -> &Path {
         &self.path
     }

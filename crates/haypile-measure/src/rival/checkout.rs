@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 
 use super::{RivalError, is_file};
 
-/// The folder of all rivals, in a checkout.
+/// The folder of all rivals (other caches) in a checkout.
 pub(super) const RIVALS: &str = "rivals";
 
-/// The name of a manifest, in a rival's folder.
+/// The name of the manifest file in a rival's folder.
 pub(super) const MANIFEST: &str = "rival.toml";
 
 /// The variable that names a checkout, where nothing on the command line does.
 const VARIABLE: &str = "HAYPILE_CHECKOUT";
 
-/// The facts about a process by which it finds the checkout.
+/// The facts about a process from which it finds the checkout of this repository.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hints {
     pub(super) variable: Option<OsString>,
@@ -26,7 +26,7 @@ pub(super) struct Hints {
 }
 
 impl Hints {
-    /// Returns the hints of this process.
+    /// Returns the facts from which this process can find the checkout.
     pub(super) fn of_process() -> Self {
         Self {
             variable: env::var_os(VARIABLE).filter(|value| !value.is_empty()),
@@ -36,8 +36,8 @@ impl Hints {
     }
 }
 
-/// Finds the checkout: `named` has to be one; otherwise the nearest, in or above the working directory or above the
-/// program.
+/// Finds a checkout of this repository: the folder `named`, or else the nearest one in or above the
+/// working directory or the program's folder.
 pub(super) fn find(named: Option<&Path>, hints: &Hints) -> Result<PathBuf, RivalError> {
     let variable = hints.variable.as_deref().map(Path::new);
     let named = named.map(|path| (path, "--checkout"));

@@ -17,21 +17,21 @@ const MAX_BYTES: u64 = 64 << 10;
 /// Cargo's folder, in whose place `CARGO_TARGET_DIR` may name another.
 const TARGET: &str = "target";
 
-/// The description of a rival, with the program that runs it and its installation.
+/// A rival's manifest: its description, the program that runs it and its installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Manifest {
-    /// A description, in a line.
+    /// A description of the rival, in a line.
     pub about: String,
-    /// The language that the cache is used from.
+    /// The language that the rival's cache is used from.
     pub language: String,
-    /// The path of the runner, relative to the checkout's root.
+    /// The path of the rival's runner, relative to the checkout's root.
     pub program: PathBuf,
     /// The names of the rival's subjects, without their options; at least one.
     pub subjects: Vec<String>,
-    /// Debian's packages that the rival needs.
+    /// The Debian packages that the rival needs.
     pub debian: Vec<String>,
-    /// The target of the project's `make` that installs or builds the rival.
+    /// The project's `make` target that installs or builds the rival.
     pub make: String,
     /// Whether the rival's subjects are HTTP caches, which only experiments with an HTTP origin
     /// measure.
@@ -54,7 +54,7 @@ struct Written {
 }
 
 impl Manifest {
-    /// Reads a manifest.
+    /// Reads the manifest of a rival.
     ///
     /// # Errors
     ///
@@ -98,8 +98,8 @@ impl Manifest {
         })
     }
 
-    /// Returns the path of the runner in a checkout, where Cargo's folder is `target` if that is
-    /// given.
+    /// Returns the path of the rival's runner in a checkout, in which Cargo's output folder is
+    /// `target` if that is given.
     pub(super) fn program_in(&self, checkout: &Path, target: Option<&Path>) -> PathBuf {
         match (target, self.program.strip_prefix(TARGET)) {
             (Some(target), Ok(inside)) => checkout.join(target).join(inside),

@@ -23,7 +23,7 @@ use checkout::{MANIFEST, RIVALS};
 /// The most rivals of a checkout.
 const MAX_RIVALS: usize = 1000;
 
-/// The rivals of a checkout.
+/// The rivals (other caches) of a checkout.
 #[derive(Clone, Debug)]
 pub struct Rivals {
     checkout: PathBuf,
@@ -31,9 +31,9 @@ pub struct Rivals {
 }
 
 impl Rivals {
-    /// Reads the manifests of a checkout: of the given one, or of the one that the environment's
-    /// `HAYPILE_CHECKOUT` names, or of the nearest one in or above the working directory, or in or
-    /// above the folder of the running program.
+    /// Reads the manifests of a checkout's rivals: of the given checkout, or of the one that the
+    /// environment's `HAYPILE_CHECKOUT` names, or of the nearest one in or above the working
+    /// directory or the folder of the running program.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl Rivals {
         Ok(Self { checkout, rivals })
     }
 
-    /// Returns the path of the checkout, absolute or as it was given.
+    /// Returns the path of the checkout, absolute or as the user wrote it.
     pub fn checkout(&self) -> &Path {
         &self.checkout
     }
@@ -79,13 +79,13 @@ impl Rivals {
         self.rivals.iter()
     }
 
-    /// Returns the rival that runs a subject; the part of the subject's name after a colon does not matter.
+    /// Returns the rival that runs a subject, by the part of the subject's name before a colon.
     pub fn for_subject(&self, subject: &str) -> Option<&Rival> {
         let name = subject.split(':').next().unwrap_or(subject);
         self.iter().find(|rival| rival.manifest.subjects.iter().any(|known| known == name))
     }
 
-    /// Returns the rivals of these names, in the order of all; all rivals if no names are given.
+    /// Returns the rivals with these names, in the order of all; all rivals if no names are given.
     ///
     /// # Errors
     ///
@@ -101,7 +101,7 @@ impl Rivals {
     }
 }
 
-/// A cache of others, or several caches, with the program that runs them.
+/// A rival: one or several caches of others, with the program that runs them.
 #[derive(Clone, Debug)]
 pub struct Rival {
     name: String,
@@ -125,7 +125,7 @@ impl Rival {
         self.checkout.join(RIVALS).join(&self.name).join(MANIFEST)
     }
 
-    /// Returns the rival's runner, whether that is installed or not.
+    /// Returns the rival's runner, whether it is installed or not.
     pub fn runner(&self) -> Runner {
         let target = env::var_os("CARGO_TARGET_DIR").filter(|target| !target.is_empty());
         Runner::rival(self.manifest.program_in(&self.checkout, target.as_deref().map(Path::new)))

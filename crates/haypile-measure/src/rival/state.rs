@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Rival, is_file};
 use crate::measure::{Listed, MeasureError};
 
-/// The state of a rival on this machine.
+/// The state of a rival on this machine: ready, or the reason why not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum State {
@@ -29,7 +29,7 @@ impl State {
 }
 
 impl Rival {
-    /// Asks the rival's runner for the subjects, and waits for `limit` at most.
+    /// Asks the rival's runner for its subjects, and waits for `limit` at most.
     pub fn state(&self, limit: Duration) -> State {
         let runner = self.runner();
         if !is_file(&runner.program) {

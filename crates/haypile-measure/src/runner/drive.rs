@@ -8,17 +8,18 @@ use crate::job::evidence::{words_of, written};
 use crate::job::{Job, JobEntry, Op};
 use crate::subject::{Cause, Worker};
 
-/// The outcomes of operations.
+/// The counted outcomes of a job's operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) operations: u64,
     pub(super) hits: u64,
-    /// Bytes of the values that were found.
+    /// The total length of the values that reads found, in bytes.
     pub(super) hit_bytes: u64,
     pub(super) misses: u64,
     pub(super) errors: u64,
     pub(super) wrong: u64,
-    /// The words of the values that were found, added up modulo 2^64: `docs/job.md`.
+    /// The checksum of the values that reads found: their words added up modulo 2^64
+    /// (`docs/job.md`).
     pub(super) read_words: u64,
 }
 
@@ -66,8 +67,8 @@ impl FoundValues {
     }
 }
 
-/// The data that a thread needs in addition to its worker.  It is made before memory is read and
-/// before anything is timed.
+/// The data of one thread that does a job's operations. It is allocated before memory is measured
+/// and anything is timed.
 pub(super) struct Lane<'job> {
     job: &'job Job,
     /// A copy of the job's pool, in which values get the numbers of their keys.
@@ -76,11 +77,11 @@ pub(super) struct Lane<'job> {
     buffer: Vec<u8>,
     /// The keys of one read of many.
     many: Vec<&'job [u8]>,
-    /// The cache's error of its first failure.
+    /// The text of the cache's first error.
     pub(super) first_error: Option<String>,
 }
 
-/// Sees each operation begin and end.
+/// An observer of a job's operations, called when each begins and ends.
 pub(super) trait Probe {
     /// The data kept from the beginning to the end.
     type Begun;
@@ -89,7 +90,7 @@ pub(super) trait Probe {
     fn end(&mut self, op: Op, begun: Self::Begun);
 }
 
-/// Sees nothing and costs nothing.
+/// An observer that does nothing and costs nothing.
 pub(super) struct Blind;
 
 impl Probe for Blind {
@@ -115,8 +116,7 @@ impl<'job> Lane<'job> {
         }
     }
 
-    /// Does operations that the job has proved sound, none of them for the cache as a
-    /// whole.
+    /// Does a thread's operations, which are valid; none of them affects the whole cache.
     pub(super) fn drive<P: Probe>(
         &mut self,
         words: &[u32],
@@ -349,8 +349,8 @@ impl<'job> Lane<'job> {
         tally.read(asked, asked, &FoundValues { wrong: read.wrong, ..FoundValues::default() });
     }
 
-    /// Reads every key and compares its value byte for byte: which were there and right, and
-    /// what else there was to count.
+    /// Reads every key and compares its value byte for byte; returns the number of right values,
+    /// and other counts.
     pub(super) fn verify(&mut self, worker: &mut dyn Worker) -> (Verified, Tally) {
         let mut tally = Tally::default();
         let mut verified = Verified::default();
@@ -374,11 +374,11 @@ impl<'job> Lane<'job> {
     }
 }
 
-/// The keys that were there with the right value.
+/// The numbers of keys that the cache had with the right value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Verified {
     pub(super) all: u64,
-    /// Those that nothing before the timed part writes.
+    /// The number of those that nothing before the timed part writes.
     pub(super) new: u64,
 }
 

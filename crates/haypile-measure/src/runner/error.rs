@@ -7,7 +7,7 @@ use crate::job::JobError;
 use crate::subject::SubjectError;
 use crate::torture::role::OrdersError;
 
-/// A job that was not done.
+/// The error of a job that a runner could not do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunnerError {

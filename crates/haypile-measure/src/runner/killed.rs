@@ -15,20 +15,20 @@ use super::report::JobReport;
 /// laboratory and one process, of which this is a part.
 const ONLY_PREPARES: &str = "HAYPILE_JOB_ONLY_PREPARES";
 
-/// Returns whether this process only prepares, until it is killed.
+/// Returns whether this process only prepares the cache, until it is killed.
 pub(super) fn only_prepares() -> bool {
     env::var_os(ONLY_PREPARES).is_some()
 }
 
-/// Returns the report of a preparation, with the failures that are counted.
+/// Returns the report of a process that prepared the cache, with its counted failures.
 pub(super) fn prepared(mut report: JobReport, others: Tally) -> JobReport {
     report.line("errors", others.errors);
     report.line("wrong", others.wrong);
     report
 }
 
-/// Has another process prepare the cache of this job in this directory, and kills it. Returns what it said, and its
-/// failures.
+/// Starts another process that prepares the cache of this job in this directory, and kills it.
+/// Returns its report and its failures.
 ///
 /// # Errors
 ///

@@ -10,7 +10,7 @@ use crate::job::Op;
 use crate::meter::Meter;
 use crate::subject::{Subject, SubjectError, Worker};
 
-/// The outcome of a timed part.
+/// The results of a job's timed part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timed {
     pub(super) tally: Tally,
@@ -18,7 +18,7 @@ pub(super) struct Timed {
     pub(super) cpu_ns: u64,
 }
 
-/// Does operations on one thread, those for the cache as a whole among them.
+/// Does operations on one thread, including those that affect the whole cache.
 pub(super) fn alone<P: Probe>(
     subject: &mut dyn Subject,
     words: &[u32],
@@ -52,12 +52,12 @@ fn for_the_whole(word: u32) -> Option<(Op, u32)> {
     Op::decode(word).filter(|(op, _)| op.is_for_the_whole())
 }
 
-/// The one worker of a subject.
+/// Returns the single worker of a subject.
 pub(super) fn only(subject: &mut dyn Subject) -> Result<Box<dyn Worker + Send + '_>, SubjectError> {
     Ok(subject.workers(1)?.pop().expect("as many workers as were asked for"))
 }
 
-/// Does the timed operations on as many threads as there are lanes, `executions` times.
+/// Does the timed operations, one thread for each list of them, `executions` times.
 pub(super) fn timed(
     subject: &mut dyn Subject,
     meter: &dyn Meter,
@@ -108,7 +108,7 @@ pub(super) fn timed(
     Ok(timed)
 }
 
-/// Does the timed operations once more, timing each.
+/// Does the timed operations once more, and measures the latency of each.
 pub(super) fn each<'meter>(
     subject: &mut dyn Subject,
     meter: &'meter dyn Meter,

@@ -6,7 +6,7 @@ use super::drive::Tally;
 use super::part::Timed;
 use crate::meter::Memory;
 
-/// Results in the order in which they are said.
+/// The results of a job, in the order in which they are printed.
 #[derive(Debug, Default)]
 pub(super) struct JobReport {
     lines: Vec<(String, String)>,
@@ -21,12 +21,12 @@ impl JobReport {
         self.lines.extend(lines);
     }
 
-    /// Takes the report so far.
+    /// Returns the results so far, and removes them from the report.
     pub(super) fn take(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.lines)
     }
 
-    /// Adds the outcome of the timed part. Errors and wrong values are those of all parts.
+    /// Adds the results of the timed part. Errors and wrong values of all parts are added up.
     pub(super) fn timed(&mut self, timed: &Timed, others: Tally) {
         let Tally { operations, hits, hit_bytes, misses, errors, wrong, read_words } = timed.tally;
         let numbers = [
@@ -59,7 +59,7 @@ impl JobReport {
     }
 }
 
-/// A text by people, without the line feeds that would end a line of the protocol.
+/// Returns a text without line feeds, which would end a line of the protocol.
 pub(super) fn one_line(text: &str) -> String {
     text.split(['\n', '\r']).map(str::trim).collect::<Vec<_>>().join(" ")
 }

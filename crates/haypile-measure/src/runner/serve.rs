@@ -18,8 +18,8 @@ use crate::subject::{Found, Room, Subject, SubjectError, Subjects};
 /// The longest line that is read of what the starter says.
 const MAX_LINE_BYTES: u64 = 80;
 
-/// Does a job and speaks the protocol of `docs/job.md`: whoever started the runner writes `input`
-/// and reads `output`. What goes wrong is said there, and returned.
+/// Does a job and speaks the runner's protocol (`docs/job.md`): the process that started the runner
+/// writes `input` and reads `output`. Errors are printed there, and returned.
 ///
 /// # Errors
 ///

@@ -10,9 +10,8 @@ use crate::job::Job;
 use crate::meter::SystemMeter;
 use crate::subject::{Subject, SubjectError};
 
-/// Does the job's timed operations as many times as its warm-up has, on a cache of its own in a folder of
-/// its own, which is removed: the cache that is measured begins as it would without. Returns what else
-/// there is to count.
+/// Does the warm-up of a job: its timed operations, several times, on a separate cache in a
+/// separate folder, which is removed. Returns the counts of failures.
 pub(super) fn warm_up(
     job: &Job,
     process: u32,

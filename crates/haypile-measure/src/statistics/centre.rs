@@ -3,18 +3,19 @@
 use super::effect::{Effect, Interval};
 use super::summary::Summary;
 
-/// The centre of values above 0, with its interval and the spread of the values.
+/// The centre (a trimmed geometric mean) of values above 0, with its interval and the spread of the
+/// values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Centre {
-    /// The mean of the logarithms after a fifth is trimmed from each end, as a value again. [`Effect`]
-    /// trims ratios: the ratio of two centres differs from it where the blocks at the ends differ.
+    /// The exponential of the mean of the logarithms, after a fifth is trimmed from each end.
+    /// [`Effect`] trims ratios instead, so that it can differ from the ratio of two centres.
     pub value: f64,
     /// The ends of the centre's 95 % interval; `None` for a single value.
     pub interval: Option<Interval>,
     /// The median absolute deviation of the values from their median.
     pub mad: f64,
-    /// The mean of the values, which a few large ones move.
+    /// The arithmetic mean of the values, which a few large ones change.
     pub mean: f64,
     /// The number of values.
     pub count: usize,

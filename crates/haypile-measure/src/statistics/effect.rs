@@ -11,7 +11,7 @@ const UPPER: f64 = 0.975;
 /// digits where there are more degrees of freedom.
 const MOST_FREEDOM: f64 = 1e5;
 
-/// Samples that cannot be compared.
+/// The error of samples that cannot be compared.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EffectError {
@@ -31,24 +31,24 @@ pub enum EffectError {
     },
 }
 
-/// The range between two relative changes.
+/// An interval of relative changes, from low to high.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The lower end, as a part: -0.02 is 2 % less.
+    /// The lower end of the interval, as a part of 1: -0.02 is 2 % less.
     pub low: f64,
-    /// The upper end, as a part: 0.05 is 5 % more.
+    /// The upper end of the interval, as a part of 1: 0.05 is 5 % more.
     pub high: f64,
 }
 
 impl Interval {
-    /// Returns the ends as factors: 0.98 is 2 % less.
+    /// Returns the ends of the interval as factors: 0.98 is 2 % less.
     #[must_use]
     pub fn factors(self) -> Self {
         Self { low: 1.0 + self.low, high: 1.0 + self.high }
     }
 }
 
-/// The ratio of new to old costs, as an estimate with its certainty.
+/// The ratio of new to old costs, as an estimate with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effect {
     /// The logarithm of the ratio of new to old.
@@ -69,7 +69,7 @@ struct LogError {
 }
 
 impl Effect {
-    /// Compares samples that were measured side by side: each pair is old, then new.
+    /// Compares samples that were measured side by side: each pair has an old and a new cost.
     ///
     /// The order of the pairs makes no difference. All samples have to be finite and above 0.
     pub fn paired(pairs: &[(f64, f64)]) -> Result<Self, EffectError> {
@@ -82,8 +82,8 @@ impl Effect {
         Ok(Self::new(ratio.value, ratio.squared_error, ratio.freedom, pairs.len()))
     }
 
-    /// Compares samples that were measured apart, so that whatever else changed between old and
-    /// new is part of the effect.
+    /// Compares samples that were measured separately, so that anything else that changed between
+    /// old and new is part of the effect.
     ///
     /// All samples have to be finite and above 0.
     pub fn unpaired(old: &[f64], new: &[f64]) -> Result<Self, EffectError> {
@@ -91,8 +91,9 @@ impl Effect {
         Self::between(both, (old.len(), new.len()))
     }
 
-    /// Compares the means of samples that were measured apart, with nothing trimmed: what a few slow samples cost
-    /// is in them. The error is that of the logarithms of both means (Welch, by the delta method).
+    /// Compares the means of samples that were measured separately, without trimming, so that slow
+    /// samples count fully. The error is that of the logarithms of both means (Welch, by the delta
+    /// method).
     ///
     /// All samples have to be finite and above 0.
     pub fn of_means(old: &[f64], new: &[f64]) -> Result<Self, EffectError> {
@@ -115,8 +116,8 @@ impl Effect {
         Ok(Self::new(new.value - old.value, squared_error, freedom, old_count.min(new_count)))
     }
 
-    /// Returns the effect of a logarithm of a ratio: with its squared error, the degrees of freedom of that error, and
-    /// the number of samples.
+    /// Returns the effect with this logarithm of the ratio, its squared error, the degrees of
+    /// freedom of that error, and the number of samples.
     pub(super) fn new(
         log_ratio: f64,
         squared_error: Option<f64>,
@@ -132,18 +133,18 @@ impl Effect {
         self.samples
     }
 
-    /// Returns the ratio of new to old.
+    /// Returns the ratio of new to old costs.
     pub fn ratio(&self) -> f64 {
         self.log_ratio.exp()
     }
 
-    /// Returns the relative change: 0.03 is 3 % more, -0.5 is half.
+    /// Returns the relative change of the cost: 0.03 is 3 % more, -0.5 is half.
     pub fn change(&self) -> f64 {
         self.log_ratio.exp_m1()
     }
 
-    /// Returns the interval in which the change lies with a confidence of 95 %. `None` with a single sample on a side;
-    /// the upper end can be infinite with very few.
+    /// Returns the 95 % confidence interval of the change; `None` with a single sample on a side.
+    /// The upper end can be infinite with very few samples.
     pub fn interval(&self) -> Option<Interval> {
         self.error.map(|error| Interval {
             low: (self.log_ratio - error.margin).exp_m1(),
@@ -151,9 +152,10 @@ impl Effect {
         })
     }
 
-    /// Returns the interval in which the change lies with the confidence with which a [`Rule`] decides, which is 99 %:
-    /// the interval leaves 0 out where a verdict, noise floor aside, says that there is a difference. `None` with a
-    /// single sample on a side; the upper end can be infinite with very few.
+    /// Returns the confidence interval of the change at the level at which a [`Rule`] decides, 99
+    /// %: the interval leaves 0 out where a verdict, noise floor aside, says that there is a
+    /// difference. `None` with a single sample on a side; the upper end can be infinite with very
+    /// few.
     pub fn deciding_interval(&self) -> Option<Interval> {
         self.error.map(|error| Interval {
             low: (self.log_ratio - error.significant).exp_m1(),
@@ -167,8 +169,8 @@ impl Effect {
         self.error.map_or(1.0, |error| error.p_value)
     }
 
-    /// Returns the smallest logarithm of a ratio that these samples would have shown with the significance of a
-    /// [`Rule`]; `None` without an interval.
+    /// Returns the smallest logarithm of a ratio that would have been significant by a [`Rule`]
+    /// with these samples; `None` without an interval.
     pub(super) fn least_significant(&self) -> Option<f64> {
         self.error.map(|error| error.significant)
     }

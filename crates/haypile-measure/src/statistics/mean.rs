@@ -4,20 +4,20 @@
 /// under normal noise and bears a fifth of disturbed samples on either side.
 const TRIM_PERCENT: usize = 20;
 
-/// A mean with its standard error.
+/// A mean of samples with its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Mean {
-    /// The mean, or its logarithm.
+    /// The mean, or the logarithm of the mean.
     pub(super) value: f64,
-    /// The square of its standard error; `None` of a single sample, which says nothing of it.
+    /// The square of the mean's standard error; `None` for a single sample.
     pub(super) squared_error: Option<f64>,
     /// Degrees of freedom of the standard error.
     pub(super) freedom: f64,
 }
 
 impl Mean {
-    /// Returns the mean of samples, in any order and all finite, after a fifth is trimmed from each end. `None` if
-    /// there are none.
+    /// Returns the mean of finite samples after a fifth is trimmed from each end; `None` without
+    /// samples.
     pub(super) fn trimmed(samples: &[f64]) -> Option<Self> {
         let mut sorted = samples.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -38,8 +38,8 @@ impl Mean {
         Some(Self { value: mean, squared_error, freedom })
     }
 
-    /// Returns the logarithm of the mean of all samples, which are above 0, with the error of that logarithm by the
-    /// delta method. `None` if there are no samples, or if their sum is not finite.
+    /// Returns the logarithm of the mean of all samples, which are above 0, with its error by the
+    /// delta method; `None` without samples, or if their sum is not finite.
     pub(super) fn log_of_all(samples: &[f64]) -> Option<Self> {
         let count = as_float(samples.len());
         let all = mean(samples);

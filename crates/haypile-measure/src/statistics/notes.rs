@@ -33,19 +33,20 @@ const ALIKE: f64 = 1.25;
 /// Most samples of which a trend takes notice: it needs all pairs.
 const MOST_OF_TREND: usize = 500;
 
-/// A sample within a series.
+/// A sample in the series of its run, for finding notes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Turn {
-    /// The cost; finite and above 0.
+    /// The cost of the sample; finite and above 0.
     pub cost: f64,
-    /// Number of the subject that was measured before; `None` for the first sample of a run.
+    /// The number of the subject that was measured right before; `None` for the first sample of a
+    /// run.
     pub predecessor: Option<usize>,
-    /// Whether other work on the machine explains a cost that is far above the centre.
+    /// Whether other work on the machine explains a cost far above the centre.
     pub is_excused: bool,
 }
 
-/// A fact about samples that their centre does not show. Each note has a least effect and a level: noise that is
-/// independent from sample to sample has hardly any.
+/// A note on samples that their centre does not show, such as a trend. Each kind has a smallest
+/// effect and a significance level, so that independent noise hardly ever causes a note.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Note {
@@ -90,12 +91,13 @@ pub enum Note {
 }
 
 impl Note {
-    /// Returns whether both are notes of one kind, such as two trends.
+    /// Returns whether both notes are of one kind, such as two trends.
     pub fn is_of_kind(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 
-    /// Returns whether both are of one kind, and their factors are within a quarter of each other.
+    /// Returns whether both notes are of one kind, and their factors are within a quarter of each
+    /// other.
     pub fn is_like(&self, other: &Self) -> bool {
         let is_close = (self.factor() / other.factor()).ln().abs() < ALIKE.ln();
         self.is_of_kind(other) && is_close

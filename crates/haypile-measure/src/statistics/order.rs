@@ -6,7 +6,7 @@ use super::summary::middle;
 /// The share of intervals that may miss the median.
 const MISSED: f64 = 0.05;
 
-/// The median of differences, with an interval from order statistics.
+/// The median of differences, with its confidence interval from order statistics.
 ///
 /// The interval holds whatever the distribution of the differences is: the number of samples below
 /// the median has a binomial distribution (Thompson 1936). It covers the median with at least 95 %.
@@ -17,16 +17,17 @@ pub struct MedianInterval {
     pub count: usize,
     /// The median, in the unit of the samples.
     pub median: f64,
-    /// Both ends of the interval, in the unit of the samples; `None` below six samples, from which no
-    /// interval of 95 % follows.
+    /// Both ends of the 95 % interval, in the unit of the samples; `None` for fewer than six
+    /// samples.
     pub interval: Option<(f64, f64)>,
 }
 
 impl MedianInterval {
-    /// The smallest number of samples from which an interval follows: 2 x 0.5^6 is 3 %.
+    /// The smallest number of samples that give a 95 % interval: 2 x 0.5^6 is 3 %.
     pub const FEWEST: usize = 6;
 
-    /// Describes samples in any order. `None` if there are none, or if one is not finite.
+    /// Computes the median and its interval from samples in any order; `None` without samples, or
+    /// if one is not finite.
     pub fn of(samples: &[f64]) -> Option<Self> {
         if samples.is_empty() || !samples.iter().all(|sample| sample.is_finite()) {
             return None;
@@ -38,12 +39,12 @@ impl MedianInterval {
         Some(Self { count, median: middle(&sorted), interval })
     }
 
-    /// Returns both ends of the interval; `None` without one.
+    /// Returns both ends of the median's interval; `None` without one.
     pub fn ends(&self) -> Option<Interval> {
         self.interval.map(|(low, high)| Interval { low, high })
     }
 
-    /// Whether the interval leaves 0 out; `None` without an interval.
+    /// Whether the median's interval excludes 0; `None` without an interval.
     pub fn is_significant(&self) -> Option<bool> {
         self.interval.map(|(low, high)| low > 0.0 || high < 0.0)
     }

@@ -6,10 +6,10 @@
 pub struct Summary {
     /// The number of samples; at least one.
     pub count: usize,
-    /// The median; of an even number of samples the mean of the two in the middle.
+    /// The median of the samples; of an even number of them, the mean of the two in the middle.
     pub median: f64,
-    /// The median of the absolute deviations from the median, without a factor that would make it
-    /// comparable with a standard deviation.
+    /// The median of the absolute deviations from the median, not scaled to be comparable with a
+    /// standard deviation.
     pub mad: f64,
     /// The smallest sample.
     pub min: f64,
@@ -18,7 +18,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Describes samples in any order. `None` if there are none, or if one is not finite.
+    /// Computes the summary of samples in any order; `None` without samples, or if one is not
+    /// finite.
     pub fn of(samples: &[f64]) -> Option<Self> {
         if !samples.iter().all(|sample| sample.is_finite()) {
             return None;

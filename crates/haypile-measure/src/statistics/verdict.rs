@@ -4,13 +4,13 @@ use std::fmt;
 
 use super::Effect;
 
-/// A rule by which effects are judged.
+/// A rule that decides whether an effect is significant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
     noise_floor: f64,
 }
 
-/// A rule that cannot be used.
+/// The error of an invalid rule.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleError {
@@ -24,7 +24,8 @@ pub enum RuleError {
     },
 }
 
-/// The verdict on an effect on a cost: of time or memory, less is better.
+/// The verdict on an effect on a cost (time or memory, less is better): faster, slower, or not
+/// shown.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Verdict {
     /// The new side costs less than the old one.
@@ -47,17 +48,18 @@ pub enum Verdict {
     Unconfirmed,
 }
 
-/// The length of the blocks of one side or of both, and whether the laboratory confirms their times.
+/// The length of a comparison's blocks, and whether the laboratory confirms their times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// The median length of a block in nanoseconds; `None` where nothing is known of it, or the cost is not a time.
+    /// The median length of a block in nanoseconds; `None` if it is unknown, or the cost is not a
+    /// time.
     pub block_ns: Option<u64>,
-    /// Whether the laboratory saw much more time than the runner reported.
+    /// Whether the laboratory measured much more time than the runner reported.
     pub is_unconfirmed: bool,
 }
 
 impl Timing {
-    /// Returns the timing of both sides: the shorter blocks of the two.
+    /// Returns the combined timing of both sides: the shorter blocks of the two.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -74,12 +76,12 @@ impl Rule {
     /// The smallest number of blocks that have a verdict.
     pub const MIN_BLOCKS: usize = 4;
 
-    /// The shortest blocks that have a verdict, in nanoseconds.
+    /// The length of the shortest blocks that have a verdict, in nanoseconds.
     pub const MIN_BLOCK_NS: u64 = 20_000_000;
 
-    /// Creates a rule with a noise floor as a part: effects up to 0.01 are not told from noise however sure they are.
-    /// From 0 to 1; a ratio counts alike in both directions, so that 1 % more is as large as 1 % more the other way
-    /// round.
+    /// Creates a rule with a noise floor: an effect up to it, such as 0.01 for 1 %, is never called
+    /// a difference. From 0 to 1; a ratio counts alike in both directions, so that 1 % more is as
+    /// large as 1 % more the other way round.
     pub fn with_noise_floor(noise_floor: f64) -> Result<Self, RuleError> {
         if (0.0..=1.0).contains(&noise_floor) {
             Ok(Self { noise_floor })
@@ -88,7 +90,7 @@ impl Rule {
         }
     }
 
-    /// Returns the noise floor, as a part.
+    /// Returns the noise floor, as a part of 1.
     pub fn noise_floor(&self) -> f64 {
         self.noise_floor
     }
@@ -118,8 +120,8 @@ impl Rule {
         }
     }
 
-    /// Returns the smallest change that these samples would have shown, as a part: 0.03 is 3 % more. `None` where no
-    /// change would have been.
+    /// Returns the smallest change that these samples could have shown, as a part of 1: 0.03 is 3 %
+    /// more; `None` if they could have shown none.
     pub fn least_shown(&self, effect: &Effect) -> Option<f64> {
         let least = effect.least_significant().filter(|_| effect.samples() >= Self::MIN_BLOCKS)?;
         Some(least.max(self.noise_floor.ln_1p()).exp_m1()).filter(|least| least.is_finite())
@@ -134,8 +136,8 @@ impl Default for Rule {
 }
 
 impl Verdict {
-    /// Returns the name of the verdict for programs: `faster`, `slower`, `faster-on-average`, `slower-on-average`,
-    /// `no-difference`, `too-few`, `too-short` or `unconfirmed`.
+    /// Returns the name of the verdict in JSON: `faster`, `slower`, `faster-on-average`,
+    /// `slower-on-average`, `no-difference`, `too-few`, `too-short` or `unconfirmed`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Faster => "faster",

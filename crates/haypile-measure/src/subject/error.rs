@@ -4,10 +4,11 @@ use std::error::Error as StdError;
 
 use haypile::url::CacheUrl;
 
-/// The error of a cache or of its client library.
+/// The cause of a subject's error: the error of a cache or of its client library.
 pub type Cause = Box<dyn StdError + Send + Sync>;
 
-/// A subject that cannot be opened, or cannot be used as a job needs it. Messages name subjects without passwords.
+/// The error of a subject that cannot be opened, or cannot do what a job needs. Messages name
+/// subjects without passwords.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubjectError {
@@ -73,8 +74,8 @@ pub enum SubjectError {
 }
 
 impl SubjectError {
-    /// Returns a function for `map_err` that makes the error of a subject that could not be opened, from that of its
-    /// cache.
+    /// Returns a function for `map_err` that turns an error of a cache into that of a subject that
+    /// could not be opened.
     pub fn open<E: Into<Cause>>(subject: impl ToString) -> impl FnOnce(E) -> Self {
         move |source| Self::Open {
             subject: CacheUrl::redacted_text(&subject.to_string()),

@@ -24,29 +24,32 @@ pub use table::{Check, Kind, Open, Subjects, UNCHECKED, is_of_engine};
 use crate::job::JobOrigin;
 use crate::meter::{Meter, Residency};
 
-/// The size of a subject, and its users. A subject takes the size it understands: bytes, or entries if it counts these.
+/// The capacity that a subject is opened with, and its number of users. A subject uses the capacity
+/// in bytes, or in entries if it counts these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// Number of bytes, of keys and values at least; subjects differ in what else they count.
+    /// Capacity in bytes, at least of keys and values; subjects differ in what else they count.
     pub capacity_bytes: u64,
-    /// Number of entries of the mean size that fill these bytes.
+    /// Capacity in entries: the number of entries of mean size in `capacity_bytes`.
     pub capacity_entries: u64,
     /// The number of processes that use the subject at once: at least 1.
     pub processes: u32,
-    /// The files of the subject that are in the working directory already.
+    /// The state of the subject's files in the working directory, such as a cache that exists
+    /// already.
     pub found: Found,
-    /// The origin server of a subject over HTTP.
+    /// The HTTP origin server of a subject that is an HTTP cache.
     pub origin: Option<JobOrigin>,
 }
 
 impl Room {
-    /// Creates room of this capacity, for one process that opens a new cache.
+    /// Creates the settings for one process that opens a new cache of this capacity.
     pub fn new(capacity_bytes: u64, capacity_entries: u64) -> Self {
         Self { capacity_bytes, capacity_entries, processes: 1, found: Found::Nothing, origin: None }
     }
 }
 
-/// The state of the working directory that a subject with files finds.
+/// The state of the working directory in which a subject is opened: empty, or with an existing
+/// cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// No cache: a file under the subject's name is of an earlier job.
@@ -55,7 +58,7 @@ pub enum Found {
     Cache,
 }
 
-/// A cache under test.
+/// A subject: a cache under test.
 pub trait Subject {
     /// The version of the cache, as its makers write it.
     fn version(&self) -> String;
@@ -150,8 +153,8 @@ pub trait Subject {
     }
 }
 
-/// One user of a subject, on one thread. Its operations are timed, so that they have to be as little as the cache's own
-/// interface allows.
+/// One user of a subject, on one thread. Its operations are timed, and so add as little as possible
+/// to the cache's own.
 pub trait Worker {
     /// Reads a key: replaces what is in `buffer` by its value and says that it hit, or leaves
     /// whatever it likes in it. The allocation of the buffer is to be reused.

@@ -10,8 +10,8 @@ use haypile::url::CacheUrl;
 pub struct SubjectSpec(String);
 
 impl SubjectSpec {
-    /// Returns the name: the part before the first colon; of a cache of levels, as in `memory+file`, the part before
-    /// the first plus.
+    /// Returns the subject's name: the part before the first colon; of a cache of levels, as in
+    /// `memory+file`, the part before the first plus.
     pub fn name(&self) -> &str {
         let name = self.0.split_once(':').map_or(&*self.0, |(name, _)| name);
         match name {
@@ -21,8 +21,9 @@ impl SubjectSpec {
         }
     }
 
-    /// Returns the name of the cache: of an HTTP cache on another, as in `http:memory+file`, that of the last level of
-    /// the other; of a browser's caches, as in `necko:memory,size=6000KB`, that of the chosen one.
+    /// Returns the name of the cache that the subject measures: of an HTTP cache based on another,
+    /// as in `http:memory+file`, the last level of the other; of a browser's caches, as in
+    /// `necko:memory,size=6000KB`, the chosen one.
     pub fn cache_name(&self) -> &str {
         if let Some(browser) = self.0.strip_prefix("necko:") {
             return browser.split(',').next().unwrap_or(browser);
@@ -36,7 +37,7 @@ impl SubjectSpec {
         }
     }
 
-    /// Returns the name; of `again:3:noop`, that of the subject which is used again.
+    /// Returns the subject's name; of `again:3:noop`, the name of the subject that is repeated.
     pub(crate) fn inner_name(&self) -> &str {
         match self.rest().split_once(':') {
             Some((_, inner)) if self.name() == "again" => {
@@ -46,17 +47,18 @@ impl SubjectSpec {
         }
     }
 
-    /// Returns the part after the first colon; empty where there is none.
+    /// Returns the subject's options: the part after the first colon; empty if there is none.
     pub fn rest(&self) -> &str {
         self.0.split_once(':').map_or("", |(_, rest)| rest)
     }
 
-    /// Returns the whole text.
+    /// Returns the whole text of the subject, as the user wrote it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns the whole text with `xxxxx` in the place of a possible password, for messages.
+    /// Returns the whole text of the subject with `xxxxx` in place of a possible password, for
+    /// messages.
     pub fn redacted(&self) -> String {
         CacheUrl::redacted_text(&self.0)
     }

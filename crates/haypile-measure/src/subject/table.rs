@@ -4,22 +4,22 @@ use super::error::SubjectError;
 use super::spec::SubjectSpec;
 use super::{Room, Subject, again, copy, mock, noop, store};
 
-/// The name of a kind of subject, and its functions.
+/// A kind of subject: its name, and the functions that check and open it.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// The part of the subject before the first colon.
     pub name: &'static str,
-    /// The syntax of name and options: `memory:OPTIONS`.
+    /// The syntax of the subject's name and options, such as `memory:OPTIONS`.
     pub usage: &'static str,
-    /// A description, in some words.
+    /// A description of the kind of subject, in a few words.
     pub help: &'static str,
     /// The language that the cache is used from.
     pub language: &'static str,
     /// The version of the cache.
     pub version: &'static str,
-    /// Whether lists leave it out.
+    /// Whether lists of subjects leave this kind out.
     pub hidden: bool,
-    /// Whether several processes can use one cache of this kind, which lies in the working
+    /// Whether several processes can share one cache of this kind, which lies in the working
     /// directory.
     pub shared: bool,
     /// The function that opens a subject of this kind.
@@ -34,7 +34,7 @@ pub type Check = fn(&SubjectSpec) -> Result<(), SubjectError>;
 /// A check that accepts every name: mistakes are found when the subject is opened.
 pub const UNCHECKED: Check = |_| Ok(());
 
-/// A function that opens a subject. The table is for subjects that wrap others.
+/// A function that opens a subject. The table of subjects is for those that wrap others.
 pub type Open = fn(&SubjectSpec, &Room, &Subjects) -> Result<Box<dyn Subject>, SubjectError>;
 
 /// The subjects of a runner, by name.
@@ -53,25 +53,25 @@ pub struct Subjects {
 
 impl Subjects {
     /// Creates a table of the subjects that every runner in Rust has: `noop`, `mock`, `again` and
-    /// `copy`, which are hidden.
+    /// `copy`, which are hidden from lists.
     pub fn new() -> Self {
         Self { kinds: vec![noop::KIND, mock::KIND, again::KIND, copy::KIND] }
     }
 
-    /// Creates a table of the caches of the engine, named by their URLs, and the hidden subjects.
+    /// Creates a table of this engine's caches, named by their URLs, and the hidden subjects.
     pub fn ours() -> Self {
         let mut subjects = Self { kinds: store::kinds() };
         subjects.kinds.extend(Self::new().kinds);
         subjects
     }
 
-    /// Adds a kind, or replaces the one of its name.
+    /// Adds a kind of subject, or replaces the one with its name.
     pub fn register(&mut self, kind: Kind) {
         self.kinds.retain(|other| other.name != kind.name);
         self.kinds.push(kind);
     }
 
-    /// Returns all kinds.
+    /// Returns all kinds of subjects.
     pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
         self.kinds.iter()
     }
@@ -99,7 +99,7 @@ impl Subjects {
         self.kinds().find(|kind| kind.name == spec.name())
     }
 
-    /// Whether there is a kind of the subject's name.
+    /// Whether the table has a kind with the subject's name.
     pub fn has(&self, spec: &SubjectSpec) -> bool {
         self.kind(spec).is_some()
     }
@@ -113,20 +113,20 @@ impl Subjects {
         self.kind(spec).map_or(Ok(()), |kind| (kind.check)(spec))
     }
 
-    /// Returns the reason why a cache of the engine cannot be measured here: a program that it
-    /// needs is not installed. The text says how to get it.
+    /// Returns the reason why a cache of this engine cannot be measured here (a program that it
+    /// needs is not installed), and how to install it.
     pub fn missing(&self, spec: &SubjectSpec) -> Option<String> {
         if is_of_engine(spec) && self.has(spec) { store::missing(spec) } else { None }
     }
 
-    /// Returns the names of the kinds that are not hidden, separated by commas.
+    /// Returns the names of the kinds of subjects that are not hidden, separated by commas.
     pub fn names(&self) -> String {
         let shown = self.kinds().filter(|kind| !kind.hidden).map(|kind| kind.usage);
         shown.collect::<Vec<_>>().join(", ")
     }
 }
 
-/// Whether the subject is a cache of the engine.
+/// Whether the subject is a cache of this engine.
 pub fn is_of_engine(spec: &SubjectSpec) -> bool {
     store::kinds().iter().any(|kind| kind.name == spec.name())
 }

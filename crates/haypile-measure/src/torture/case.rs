@@ -16,8 +16,8 @@ use crate::measure::{KeepSample, MeasureError, Watcher};
 use crate::result::{Parameters, Run, Sample, SubjectId};
 use crate::subject::{Room, Servers, SubjectError};
 
-/// Tortures all contestants by all cases, and keeps each sample of `run` as soon as it is finished.
-/// What is wrong is the error of a sample, and its counts say how much.
+/// Runs each torture case (which kills processes of a cache) on each contestant, and calls `keep`
+/// with each finished sample. What is wrong is the error of a sample, and its counts say how much.
 ///
 /// # Errors
 ///

@@ -19,18 +19,18 @@ pub(super) struct TestContext<'a> {
     pub(super) options: &'a TorturePlan,
     pub(super) contestant: &'a Contestant,
     pub(super) stage: Stage,
-    /// The directory of the cache.
+    /// The working directory, which contains the cache.
     pub(super) place: PathBuf,
     pub(super) watcher: &'a dyn Watcher,
     pub(super) tally: Mutex<Tally>,
-    /// Number of operations of writers that were acknowledged.
+    /// Number of writers' operations that were acknowledged.
     pub(super) operations: AtomicU64,
     pub(super) written_bytes: AtomicU64,
-    /// Whether all processes are to end.
+    /// Whether all processes of the torture case should end.
     pub(super) is_over: AtomicBool,
-    /// Whether all processes are being killed.
+    /// Whether all processes of the torture case are being killed.
     pub(super) is_killing_all: AtomicBool,
-    /// Number of writers that have opened the cache and finished their audit.
+    /// Number of writers that have opened the cache and finished checking it.
     pub(super) ready: AtomicUsize,
     /// Number of processes that were started.
     started: AtomicU64,
@@ -63,7 +63,7 @@ impl<'a> TestContext<'a> {
         }
     }
 
-    /// Returns the command that starts a process.
+    /// Returns the command that starts a process of the torture case.
     pub(super) fn command(&self, role: Role, seed: u64, numbers: &[(&str, u64)]) -> Command {
         let Stage { lengths, keys, delete, fetch, .. } = self.stage;
         let common = [
@@ -93,7 +93,7 @@ impl<'a> TestContext<'a> {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Whether all processes are to end, for whatever reason.
+    /// Whether all processes of the torture case should end, for whatever reason.
     pub(super) fn ends(&self) -> bool {
         self.is_over.load(Ordering::Relaxed) || self.watcher.is_interrupted()
     }

@@ -1,14 +1,15 @@
 //! The cost of kills in hits: the hit ratio compared with those of the same runs without kills.
 
-/// The number of controls that are compared with each other, which shows how far chance alone moves the ratio.
+/// The number of control runs that are compared with each other, to find out how much chance alone
+/// changes the hit ratio.
 pub(super) const COMPARED: u64 = 2;
 
-/// The hit ratios of the controls, which are runs without kills.
+/// The hit ratios of control runs, which have no kills.
 #[derive(Debug, Default)]
 pub(super) struct Controls(Vec<f64>);
 
 impl Controls {
-    /// Adds the ratio of another control, if anything was read.
+    /// Adds the hit ratio of another control run, if anything was read.
     pub(super) fn add(&mut self, ratio: Option<f64>) {
         self.0.extend(ratio);
     }
@@ -19,8 +20,9 @@ impl Controls {
         Some((low, self.0.iter().copied().reduce(f64::max)?))
     }
 
-    /// Returns the finding that kills cost hits: the ratio is below the lowest control's by more than the sum of
-    /// `tolerance` and the range of the controls. A higher ratio is not an error.
+    /// Returns a finding if kills cost hits: the hit ratio is lower than the lowest of the control
+    /// runs by more than `tolerance` plus the range of the control runs. A higher ratio is not an
+    /// error.
     pub(super) fn judge(&self, ratio: Option<f64>, tolerance: f64) -> Option<String> {
         let ((low, high), ratio) = (self.ends()?, ratio?);
         let least = low - tolerance - (high - low);
@@ -33,7 +35,7 @@ impl Controls {
         })
     }
 
-    /// Returns the ratios as counts of a row, in millionths.
+    /// Returns the hit ratios as counts of a result row, in millionths.
     pub(super) fn counts(&self, ratio: Option<f64>) -> impl Iterator<Item = (&'static str, u64)> {
         let counts = self.ends().zip(ratio).map(|((low, high), ratio)| {
             [("hits_ppm", ratio), ("control_low_ppm", low), ("control_high_ppm", high)]

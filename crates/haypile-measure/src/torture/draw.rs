@@ -3,28 +3,28 @@
 use haypile_number::splitmix::SplitMix64;
 pub(super) use haypile_number::splitmix::{mix, nth as word};
 
-/// Random numbers, and choices that follow from them.
+/// A generator of random numbers, and choices based on them.
 #[derive(Clone, Debug)]
 pub(super) struct Draw(SplitMix64);
 
 impl Draw {
-    /// Creates the numbers that follow from the seed.
+    /// Creates the generator of random numbers with this seed.
     pub(super) fn new(seed: u64) -> Self {
         Self(SplitMix64::new(seed))
     }
 
-    /// Returns a number of 64 bits.
+    /// Returns a random number of 64 bits.
     pub(super) fn number(&mut self) -> u64 {
         self.0.number()
     }
 
-    /// Returns a number below `end`; 0 where that is 0.
+    /// Returns a random number below `end`; 0 if `end` is 0.
     pub(super) fn below(&mut self, end: u64) -> u64 {
         self.number().checked_rem(end).unwrap_or(0)
     }
 
-    /// Returns a number below `end`, small ones more often: the tenth part of them comes in nearly
-    /// half of all draws.
+    /// Returns a random number below `end`, small ones more often: the lowest tenth of them comes
+    /// in nearly half of all draws.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

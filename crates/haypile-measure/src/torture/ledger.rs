@@ -25,7 +25,7 @@ enum Flight {
     Read { key: u64 },
 }
 
-/// The meaning of a line that a writer prints.
+/// The meaning of a line that a writer process prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     /// An operation ended, or nothing of interest.
@@ -40,14 +40,14 @@ pub(super) enum Said {
     Error(String),
 }
 
-/// The record of the keys of one writer, whichever process it is at the moment.
+/// The record of what one writer has written to its keys, across all its processes.
 #[derive(Debug)]
 pub(super) struct Ledger {
     number: u64,
     writers: u64,
     /// Whether the cache may evict entries.
     evicts: bool,
-    /// Whether the times of this writer count.
+    /// Whether the latencies of this writer count.
     pub(super) is_timed: bool,
     known: Vec<KnownEntry>,
     audited: Vec<bool>,
@@ -77,15 +77,15 @@ impl Ledger {
         self.known.len() as u64
     }
 
-    /// Begins a process that first reports the entries of the first `audit` keys; returns its first
-    /// sequence number.
+    /// Begins a new process of the writer, which first reports its first `audit` keys; returns the
+    /// process's first sequence number.
     pub(super) fn begin(&mut self, audit: u64) -> u64 {
         self.audit = usize::try_from(audit).expect("as many as there are").min(self.known.len());
         self.audited = vec![false; self.audit];
         self.last_sequence + 1
     }
 
-    /// Records the death of the process, whose operation in hand has happened or not.
+    /// Records the death of the writer's process: its last operation may or may not have happened.
     pub(super) fn died(&mut self) {
         if let Some(Flight::Write { key, sequence }) = self.flight.take()
             && let Some(known) = self.known(key)
@@ -105,7 +105,7 @@ impl Ledger {
         (is_own && rank < self.known.len()).then_some(rank)
     }
 
-    /// Reads a line that the writer printed, and checks it.
+    /// Reads a line that the writer process printed, and checks it against the record.
     ///
     /// # Errors
     ///

@@ -10,23 +10,23 @@ use super::controls;
 use crate::measure::Runner;
 use crate::subject::SubjectSpec;
 
-/// The name of torture in results.
+/// The name of the experiment `torture` in results.
 pub const NAME: &str = "torture";
 
-/// A cache, and the program that runs it.
+/// A cache that is tortured, and the program that runs it.
 #[derive(Clone, Debug)]
 pub struct Contestant {
-    /// The cache.
+    /// The subject: the name of the cache.
     pub subject: SubjectSpec,
-    /// The program.
+    /// The program that runs the cache.
     pub runner: Arc<Runner>,
     /// The version of the cache.
     pub version: String,
-    /// The language that it is used from.
+    /// The language that the cache is used from.
     pub language: String,
 }
 
-/// A case of the torture.
+/// A case of the experiment `torture`, such as killing writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TortureCase {
     /// `keep`: writers are killed one by one while the cache has room for all entries.
@@ -44,7 +44,7 @@ pub enum TortureCase {
 }
 
 impl TortureCase {
-    /// All cases, in their order.
+    /// All cases of `torture`, in their order.
     pub const ALL: [Self; 6] =
         [Self::Keep, Self::Evict, Self::Stop, Self::All, Self::Compute, Self::Invalidate];
 
@@ -79,47 +79,47 @@ impl FromStr for TortureCase {
     }
 }
 
-/// The extent of a torture.
+/// The plan of a torture: its cases, and how many processes and kills they have.
 #[derive(Clone, Debug)]
 pub struct TorturePlan {
-    /// The cases.
+    /// The cases of the torture.
     pub cases: Vec<TortureCase>,
-    /// The seed of everything random, except the instants of kills, which differ between runs.
+    /// The seed of all random choices, except the times of kills, which differ between runs.
     pub seed: u64,
     /// The size of the caches in bytes.
     pub capacity_bytes: u64,
-    /// The number of writers at a time, at least 2. The first one is never killed alone.
+    /// The number of concurrent writers, at least 2. The first one is never killed alone.
     pub writers: u64,
     /// The number of readers.
     pub readers: u64,
-    /// Kills in each of the cases keep, evict and invalidate.
+    /// The number of kills in each of the cases keep, evict and invalidate.
     pub kills: u64,
-    /// The longest run of a writer that is killed.
+    /// The longest time that a writer runs before it is killed.
     pub longest_run: Duration,
     /// The number of times that a writer is stopped.
     pub stops: u64,
-    /// Time for which a writer is stopped.
+    /// The time for which a writer is stopped (SIGSTOP).
     pub stop: Duration,
     /// The number of times that all processes are killed at once.
     pub kill_all_rounds: u64,
     /// The number of times that a process is killed while it computes.
     pub takeovers: u64,
-    /// The distance by which the hit ratio may be below those of the controls, beyond the
-    /// difference between these; `None` for any.
+    /// The allowed difference of the hit ratio below those of the control runs, beyond the range of
+    /// these; `None` for any.
     pub tolerance: Option<f64>,
-    /// The number of containers that processes are in, in turn, each with a boot id of its own; 0: all see that of the
-    /// system. Runners are told by the variable `HAYPILE_BOOT_ID`.
+    /// The number of simulated containers that processes are in, in turn, each with its own boot id
+    /// (set by the variable `HAYPILE_BOOT_ID`); 0: all processes see the system's.
     pub boots: u64,
-    /// Whether clients of the case `invalidate` protect what they compute by the leases of the cache.
+    /// Whether clients of the case `invalidate` write computed values under a lease of the cache.
     pub leases: bool,
-    /// The longest time for which a process may be silent.
+    /// The longest time for which a process may print nothing.
     pub timeout: Duration,
     /// The directory of the caches.
     pub directory: PathBuf,
 }
 
 impl TorturePlan {
-    /// Returns the number of runs of a case without kills.
+    /// Returns the number of control runs (without kills) of a case.
     pub(super) fn controls(&self, case: TortureCase) -> u64 {
         match case {
             TortureCase::Evict if self.tolerance.is_some() => controls::COMPARED,
@@ -128,8 +128,8 @@ impl TorturePlan {
         }
     }
 
-    /// Returns the number of steps for each cache, of which [`Watcher::advance`](crate::measure::Watcher::advance) is
-    /// told.
+    /// Returns the number of steps for each cache, as
+    /// [`Watcher::advance`](crate::measure::Watcher::advance) counts them.
     pub fn steps(&self) -> u64 {
         let steps = self.cases.iter().map(|case| match case {
             TortureCase::Keep | TortureCase::Evict | TortureCase::Invalidate => {
@@ -149,6 +149,6 @@ impl TorturePlan {
 pub struct TortureOutcome {
     /// The subjects that do not support a case, each with that case.
     pub unsupported: Vec<(SubjectSpec, TortureCase)>,
-    /// Whether the torture was finished.
+    /// Whether the torture was completed, and not interrupted.
     pub is_complete: bool,
 }

@@ -24,8 +24,8 @@ const PAUSE: Duration = Duration::from_micros(500);
 /// Between two openers.
 const REST: Duration = Duration::from_millis(10);
 
-/// Runs a reader until the case is over. Those with an odd number open the cache for reading alone,
-/// where it can do that.
+/// Runs a reader process until the case is over. Readers with an odd number open the cache
+/// read-only, if it can be.
 pub(super) fn stay(context: &TestContext<'_>, number: u64) {
     await_writer(context);
     if is_over(context) {
@@ -52,8 +52,8 @@ pub(super) fn stay(context: &TestContext<'_>, number: u64) {
     judge(context, "reader", done);
 }
 
-/// Runs processes that open the cache, read a little and end, one after the other, until the case
-/// is over.
+/// Runs short-lived reader processes, which open the cache, read a little and end, one after the
+/// other, until the case is over.
 pub(super) fn come_and_go(context: &TestContext<'_>) {
     await_writer(context);
     for number in 0.. {

@@ -20,7 +20,7 @@ use super::tally::Tally;
 /// The interval between checks for an end.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// The end of a writer's run.
+/// The plan for the end of a writer's process: killed, stopped or ended normally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriterRun {
     /// The run lasts until the case is over.
@@ -47,7 +47,7 @@ enum Exit {
     Interrupted,
 }
 
-/// A writer of the torture, through all its processes.
+/// One writer of the torture, across all its processes.
 pub(super) struct WriterSlot {
     number: u64,
     ledger: Ledger,
@@ -63,24 +63,25 @@ impl WriterSlot {
         Self { number, ledger, draw }
     }
 
-    /// Returns the writer without its times in the counts, because it is stopped.
+    /// Returns the writer with its latencies left out of the counts, because it is going to be
+    /// stopped.
     pub(super) fn without_times(mut self) -> Self {
         self.ledger.is_timed = false;
         self
     }
 
-    /// Draws a time below `limit`.
+    /// Draws a random duration below `limit`.
     pub(super) fn moment(&mut self, limit: Duration) -> Duration {
         let limit = u64::try_from(limit.as_nanos()).expect("some milliseconds");
         Duration::from_nanos(self.draw.below(limit))
     }
 
-    /// Draws true with a probability of 1 in `number`.
+    /// Draws `true` with a probability of 1 in `number`.
     pub(super) fn is_one_of(&mut self, number: u64) -> bool {
         self.draw.below(number) == 0
     }
 
-    /// Runs one process, from its start to its end.
+    /// Runs one process of the writer, from its start to its end.
     pub(super) fn run(&mut self, context: &TestContext<'_>, run: WriterRun) {
         let own = self.ledger.own_keys();
         let audit = if run == WriterRun::Audit { own } else { context.stage.audit };

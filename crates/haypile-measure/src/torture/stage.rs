@@ -2,17 +2,17 @@
 
 use super::value::Lengths;
 
-/// The settings of the operations of one phase.
+/// The mix of operations in one phase of the torture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stage {
     pub(super) lengths: Lengths,
     /// The number of keys, of all writers together.
     pub(super) keys: u64,
-    /// The number of deletions in 100 operations of a writer.
+    /// The number of deletions per 100 operations of a writer.
     pub(super) delete: u64,
-    /// The number of reads in 100 operations, which write the keys that they miss.
+    /// The number of reads per 100 operations; a read that misses writes its key.
     pub(super) fetch: u64,
-    /// The number of its keys that a new writer reads first.
+    /// The number of its keys that a new writer reads first, to compare them with the record.
     pub(super) audit: u64,
     pub(super) evicts: bool,
 }
@@ -27,8 +27,8 @@ const INVALIDATED_KEYS: u64 = 48;
 const AUDIT: u64 = 500;
 
 impl Stage {
-    /// Creates a stage in which nothing has to be evicted: all live data is a fourth of the cache. Some values are
-    /// longer than a segment of ours, as below.
+    /// Creates the mix of a phase in which nothing has to be evicted: live data is a fourth of the
+    /// cache. Some values are longer than a segment of a cache file.
     pub(super) fn keep(capacity_bytes: u64, writers: u64) -> Self {
         let common_bytes = COMMON_BYTES.min(capacity_bytes / 2048);
         let longest_bytes = capacity_bytes / 64;
@@ -37,8 +37,8 @@ impl Stage {
         Self { lengths, keys: own * writers, delete: 10, fetch: 10, audit: own, evicts: false }
     }
 
-    /// Creates a stage of few keys, so that a process that computes one meets others that remove it. Some values are as
-    /// long as above, so that kills hit within their writes.
+    /// Creates the mix of a phase with few keys, so that computing a key often meets its removal.
+    /// Some values are so long that kills interrupt their writing.
     pub(super) fn invalidate(capacity_bytes: u64, writers: u64) -> Self {
         Self {
             keys: INVALIDATED_KEYS,
@@ -49,8 +49,8 @@ impl Stage {
         }
     }
 
-    /// Creates a stage with four times as much data as the cache holds, and values that are longer than a segment of
-    /// ours.
+    /// Creates the mix of a phase with four times more data than the cache holds, and values that
+    /// are longer than a segment of a cache file.
     pub(super) fn evict(capacity_bytes: u64, writers: u64) -> Self {
         let common_bytes = COMMON_BYTES.min(capacity_bytes / 1024);
         let longest_bytes = capacity_bytes / 64;

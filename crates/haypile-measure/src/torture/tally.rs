@@ -8,14 +8,14 @@ const TOLD: usize = 5;
 /// An operation of survivors that takes longer is counted.
 const LONG_NS: u64 = 100_000_000;
 
-/// The counts of a case.
+/// The counts of a torture case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) kills: u64,
     pub(super) stops: u64,
     /// Number of operations that writers reported as done.
     pub(super) acknowledged: u64,
-    /// Number of reads of writers and their successors that were compared with acknowledged writes.
+    /// Number of reads by writers and their successors that were compared with acknowledged writes.
     pub(super) compared: u64,
     pub(super) lost: u64,
     pub(super) wrong: u64,
@@ -24,7 +24,7 @@ pub(super) struct Tally {
     pub(super) crashed: u64,
     pub(super) hung: u64,
     pub(super) opens: u64,
-    /// Number of reads of the fixed mix.
+    /// Number of reads in the fixed mix of operations, from which the hit ratio is computed.
     pub(super) reads: u64,
     pub(super) hits: u64,
     /// Number of operations that took longer than 0.1 s.
@@ -32,9 +32,10 @@ pub(super) struct Tally {
     pub(super) longest_write_ns: u64,
     pub(super) longest_read_ns: u64,
     pub(super) longest_open_ns: u64,
-    /// Number of reads of values that had been removed before, of the case `invalidate`.
+    /// Number of reads, in the case `invalidate`, that returned a value removed before.
     pub(super) stale: u64,
-    /// Number of values that were not stored, because their key was removed in the meantime, or may have been.
+    /// Number of values that the cache did not store because their key was, or may have been,
+    /// removed in the meantime.
     pub(super) refused: u64,
     /// Number of values that clients computed or read from the database.
     pub(super) computed: u64,
@@ -42,9 +43,9 @@ pub(super) struct Tally {
     pub(super) deleted: u64,
     pub(super) invalidated: u64,
     pub(super) cleared: u64,
-    /// Number of orders that the cache has no operation for.
+    /// Number of orders for which the cache has no operation.
     pub(super) unsupported: u64,
-    /// Number of computations that others took over from a process that was killed.
+    /// Number of computations that others took over from a killed process.
     pub(super) taken_over: u64,
     pub(super) longest_takeover_ns: u64,
     pub(super) findings: Vec<String>,
@@ -76,7 +77,7 @@ impl Tally {
         self.longest_open_ns = self.longest_open_ns.max(time_ns);
     }
 
-    /// Adds the counts of another tally, which is empty then.
+    /// Adds the counts of another tally, and resets that one.
     pub(super) fn take(&mut self, other: &mut Self) {
         let other = std::mem::take(other);
         for (own, others) in [
@@ -114,12 +115,13 @@ impl Tally {
         }
     }
 
-    /// Returns the part of the mix's reads that hit.
+    /// Returns the hit ratio of the reads in the fixed mix of operations.
     pub(super) fn hit_ratio(&self) -> Option<f64> {
         (self.reads > 0).then(|| self.hits as f64 / self.reads as f64)
     }
 
-    /// Returns the findings, in words; `None` if there are none. A time-out with `Busy` is allowed.
+    /// Returns the findings (wrong values and so on) as text; `None` if there are none. A time-out
+    /// with `Busy` is allowed.
     pub(super) fn verdict(&self) -> Option<String> {
         let parts = [
             (self.stale, "stale values"),
@@ -140,7 +142,7 @@ impl Tally {
         Some(format!("{}; {}", parts.join(", "), self.findings.join("; ")))
     }
 
-    /// Returns the further counts of a row of the case `invalidate`.
+    /// Returns the additional counts of a result row of the case `invalidate`.
     pub(super) fn removals(&self) -> BTreeMap<String, u64> {
         let counts = [
             ("stale", self.stale),
@@ -154,7 +156,7 @@ impl Tally {
         named(counts)
     }
 
-    /// Returns the counts as a row has them.
+    /// Returns the counts for a result row.
     pub(super) fn counts(&self) -> BTreeMap<String, u64> {
         let counts = [
             ("kills", self.kills),

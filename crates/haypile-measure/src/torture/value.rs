@@ -2,23 +2,24 @@
 
 use super::draw::{mix, word};
 
-/// Length of a value's head: key number, sequence number and length, of 8 bytes each.
+/// Length of the header at the start of each value: key number, sequence number and length, of 8
+/// bytes each.
 pub(super) const HEAD_BYTES: u64 = 24;
 
 /// One value of this number may be as long as the longest.
 const LONG_ONE_OF: u64 = 256;
 
-/// The range of the lengths of values.
+/// The range of the lengths of the torture's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lengths {
-    /// The largest length of most values, in bytes beyond their head.
+    /// The largest length of most values, in bytes after their header.
     pub(super) common_bytes: u64,
-    /// The largest length of the other values, in bytes beyond their head.
+    /// The largest length of the few long values, in bytes after their header.
     pub(super) longest_bytes: u64,
 }
 
 impl Lengths {
-    /// Returns the length of a value in bytes, its head included.
+    /// Returns the length of a value in bytes, including its header.
     pub(super) fn of(self, key: u64, sequence: u64) -> u64 {
         let bits = mix(identity(key, sequence));
         let draw = bits >> 16;
@@ -30,7 +31,7 @@ impl Lengths {
         HEAD_BYTES + more
     }
 
-    /// Returns the approximate mean of the lengths, in bytes.
+    /// Returns the approximate mean length of values, in bytes.
     pub(super) fn mean_bytes(self) -> u64 {
         // The halvings 0 to 7 come alike often: 255 / 128 / 8 of the half.
         HEAD_BYTES + self.common_bytes / 8 + self.longest_bytes / LONG_ONE_OF / 2

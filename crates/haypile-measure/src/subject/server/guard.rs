@@ -43,7 +43,8 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Starts a server in a directory, with its guard. If `is_alone`, dropping the guard waits for the server's end.
+    /// Starts a server in a directory, with a guard that ends it. If `is_alone`, dropping the guard
+    /// waits for the server's end.
     pub(super) fn start(
         directory: &Path,
         name: &str,
@@ -75,7 +76,7 @@ impl Guard {
         Ok(Self { lock: Some(lock), is_alone, shell: Some(shell), pid, log })
     }
 
-    /// Joins the processes that use a server.
+    /// Joins the processes that use a running server, so that it ends with the last of them.
     pub(super) fn join(directory: &Path, name: &str) -> Result<Self, Cause> {
         let lock = lock(&directory.join(format!("{name}.lock")))?;
         let pid = fs::read_to_string(pid_file(directory, name))?.trim().parse()?;
@@ -87,12 +88,12 @@ impl Guard {
         self.pid
     }
 
-    /// Whether the server has not ended.
+    /// Whether the server is still running.
     pub(super) fn is_running(&mut self) -> bool {
         self.shell.as_mut().is_none_or(|shell| matches!(shell.try_wait(), Ok(None)))
     }
 
-    /// Returns the server's messages about what is wrong.
+    /// Returns the server's error messages.
     pub(super) fn said(&self) -> String {
         let bytes = fs::read(&self.log).unwrap_or_default();
         let last = &bytes[bytes.len().saturating_sub(MAX_SAID_BYTES)..];
@@ -127,7 +128,7 @@ fn pid_file(directory: &Path, name: &str) -> PathBuf {
     directory.join(format!("{name}.pid"))
 }
 
-/// Removes a file, which need not exist.
+/// Removes a file, if it exists.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

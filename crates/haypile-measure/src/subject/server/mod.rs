@@ -163,26 +163,28 @@ impl ServerPlace {
     }
 }
 
-/// Whether a level needs a server that is started for the subject.
+/// Whether a level of a cache needs a server that is started for the subject alone.
 pub(super) fn is_own(level: &Level) -> bool {
     ServerKind::of(level).is_some()
         && level.path().as_os_str().is_empty()
         && (level.server().is_empty() || level.server() == FREE_PORT)
 }
 
-/// Returns the program of the server that a level needs, or how to get it; `None` if it needs none.
+/// Returns the server's program that a level of a cache needs, or how to install it; `None` if it
+/// needs none.
 pub(super) fn program(level: &Level) -> Option<Result<&'static str, String>> {
     ServerKind::of(level).filter(|_| is_own(level)).map(ServerKind::program)
 }
 
-/// Whether a level names a running server, which others may use.
+/// Whether a level of a cache names a running server, which others may use.
 pub(super) fn is_of_others(level: &Level) -> bool {
     let is_elsewhere = ["redis+unix", "redis+cluster"].contains(&level.scheme());
     let is_server = ServerKind::of(level).is_some() || is_elsewhere;
     is_server && !is_own(level)
 }
 
-/// Returns the level as it will be once its server runs, to check the rest of it.
+/// Returns the level of a cache with a placeholder for its server's address, to check the rest of
+/// it.
 pub(super) fn assumed(level: &Level) -> Result<Level, OpenError> {
     match ServerKind::of(level).filter(|_| is_own(level)) {
         Some(kind) => ServerPlace::Socket("/socket".into()).written(kind, level),
@@ -190,7 +192,7 @@ pub(super) fn assumed(level: &Level) -> Result<Level, OpenError> {
     }
 }
 
-/// A server that runs as long as a process of its job.
+/// A server that runs as long as a process of its job uses it.
 #[derive(Debug)]
 pub(super) struct Server {
     kind: ServerKind,
@@ -199,7 +201,8 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts the server of a level, empty, or joins the one that the first process has started.
+    /// Starts an empty server for a level of a cache, or joins the one that the first process has
+    /// started.
     ///
     /// # Errors
     ///
@@ -267,12 +270,12 @@ impl Server {
         Ok(Self { kind, place, guard })
     }
 
-    /// Returns the level with the server's address.
+    /// Returns the level of the cache with the server's address.
     pub(super) fn written(&self, level: &Level) -> Result<Level, OpenError> {
         self.place.written(self.kind, level)
     }
 
-    /// Returns the number of the server's process.
+    /// Returns the id of the server's process.
     pub(super) fn pid(&self) -> u32 {
         self.guard.pid()
     }

@@ -16,20 +16,20 @@ const SCHEME: &str = "file";
 /// The name of the file.
 const NAME: &str = "cache.haypile";
 
-/// The smallest size of a file. A cache of a few keys has more room then than it was given.
+/// The smallest size of a cache file. A subject with less capacity has more room than it was given.
 pub(super) const MIN_BYTES: u64 = 1 << 20;
 
-/// Whether a level keeps a file.
+/// Whether a level of a cache keeps its entries in a file.
 pub(super) fn is_kept_by(level: &Level) -> bool {
     level.scheme() == SCHEME
 }
 
-/// Whether a level states the path of its file, which a subject may not do.
+/// Whether a level of a cache states the path of its file, which subjects may not do.
 pub(super) fn is_placed(level: &Level) -> bool {
     is_kept_by(level) && !(level.server().is_empty() && level.path().as_os_str().is_empty())
 }
 
-/// Returns the level with its file in this directory, if it keeps one.
+/// Returns the level of a cache with its file in this directory, if it keeps one.
 pub(super) fn placed(level: Level, directory: &Path) -> Result<Level, OpenError> {
     if !is_kept_by(&level) {
         return Ok(level);
@@ -37,7 +37,8 @@ pub(super) fn placed(level: Level, directory: &Path) -> Result<Level, OpenError>
     Ok(level.with_path(directory.join(NAME))?)
 }
 
-/// Drops the file of a level from the system's memory and returns its residency, if it keeps one.
+/// Drops the file of a cache's level from the page cache, if it keeps one, and returns the part
+/// that is still there.
 pub(super) fn cool(level: &Level) -> io::Result<Option<Residency>> {
     if !is_kept_by(level) {
         return Ok(None);
@@ -47,7 +48,7 @@ pub(super) fn cool(level: &Level) -> io::Result<Option<Residency>> {
     Residency::of(path).map(Some)
 }
 
-/// Removes the file of a level, if it keeps one and it is there.
+/// Removes the file of a cache's level, if it keeps one and the file exists.
 pub(super) fn remove(level: &Level) -> io::Result<()> {
     if !is_kept_by(level) {
         return Ok(());

@@ -51,7 +51,7 @@ const SOMEWHERE: (Room, &str) = (
     "/",
 );
 
-/// Checks that the engine knows everything that the name says. Nothing is opened.
+/// Checks the whole name and options of a subject without opening it.
 pub(super) fn check(spec: &SubjectSpec) -> Result<(), SubjectError> {
     let (room, directory) = SOMEWHERE;
     let url = complete(spec, &room, Path::new(directory))?;
@@ -63,7 +63,8 @@ pub(super) fn check(spec: &SubjectSpec) -> Result<(), SubjectError> {
     Ok(())
 }
 
-/// Returns the program that a level needs and that is not installed, if there is one.
+/// Returns the name of a program that a subject needs and that is not installed; `None` if nothing
+/// is missing.
 pub(super) fn missing(spec: &SubjectSpec) -> Option<String> {
     let (room, directory) = SOMEWHERE;
     let url = complete(spec, &room, Path::new(directory)).ok()?;
@@ -91,15 +92,15 @@ pub(super) fn kinds() -> Vec<Kind> {
     KINDS.into_iter().filter(is_there).collect()
 }
 
-/// The servers of a subject, which end when the value is dropped.
+/// The servers that a subject needs, which end when this is dropped.
 #[derive(Debug)]
 pub struct Servers {
     _running: Vec<Server>,
 }
 
 impl Servers {
-    /// Starts the servers of a subject, empty, for processes that open it with [`Found::Cache`] in this directory. A
-    /// subject may need none.
+    /// Starts the empty servers of a subject, for processes that open it with [`Found::Cache`] in
+    /// this directory. A subject may need none.
     ///
     /// # Errors
     ///
@@ -113,7 +114,7 @@ impl Servers {
     }
 }
 
-/// A store of the engine.
+/// A subject that is a store of this engine.
 #[derive(Debug)]
 pub struct StoreSubject {
     registry: Registry,
@@ -124,8 +125,8 @@ pub struct StoreSubject {
 }
 
 impl StoreSubject {
-    /// Opens a cache by its URL. A file of an earlier job is removed before, unless it is the cache
-    /// that was found; a level of a server that names none gets one of its own in the directory.
+    /// Opens a subject's cache by its URL. A file of an earlier job is removed first, unless it is
+    /// the cache to be opened; a level that needs a server and names none gets its own.
     ///
     /// # Errors
     ///
@@ -155,7 +156,7 @@ impl StoreSubject {
         &**self.cache.store()
     }
 
-    /// Writes all that the cache keeps on disk; memory without a snapshot has nothing to write.
+    /// Flushes to disk all that the cache keeps there; does nothing for memory without a snapshot.
     ///
     /// # Errors
     ///
@@ -167,12 +168,13 @@ impl StoreSubject {
         self.store().flush(durability)
     }
 
-    /// Whether the subject is the baseline that never holds anything.
+    /// Whether the subject is the baseline `none`, which never stores anything.
     pub(crate) fn keeps_nothing(&self) -> bool {
         self.url.levels().iter().all(|level| level.scheme() == "none")
     }
 
-    /// Returns the cache, which [`fresh`](Subject::fresh) and [`cool`](Subject::cool) replace.
+    /// Returns the subject's cache, which [`fresh`](Subject::fresh) and [`cool`](Subject::cool)
+    /// replace.
     pub fn cache(&self) -> &Cache {
         &self.cache
     }

@@ -13,8 +13,8 @@ use super::file;
 /// The schemes that an experiment gives its capacity to when their URL states no size.
 const SIZED: [&str; 2] = ["memory", "file"];
 
-/// Returns the URL of a subject, with sizes and the path of its file filled in where the name leaves them to the
-/// experiment. Servers of its own are named later.
+/// Returns the URL of a subject, with the sizes and the file path that the name leaves to the
+/// experiment. The addresses of its own servers are filled in later.
 pub fn complete(
     spec: &SubjectSpec,
     room: &Room,

@@ -13,7 +13,7 @@ const SHORT: Duration = Duration::from_secs(1);
 
 pub(super) struct StoreWorker<'a> {
     pub(super) store: &'a dyn Store,
-    /// The cache of the store, with single flight.
+    /// The cache around the store, which adds single flight.
     pub(super) cache: &'a Cache,
     pub(super) options: SetOptions,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::draw::Draw;
 use super::super::role::{ALL_KEYS, GROUPS};
 
-/// A kind of removal.
+/// A kind of removal: of a key, of a group or of everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Removal {
     Key(u64),
@@ -14,7 +14,7 @@ pub(super) enum Removal {
     All,
 }
 
-/// An order.
+/// An order to a client process, such as to read or to remove a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// Reads a key.
@@ -55,7 +55,7 @@ impl fmt::Display for Order {
     }
 }
 
-/// The fate of a client within an order.
+/// Whether a client is killed while it performs an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Live,

@@ -7,7 +7,7 @@ use super::super::tally::Tally;
 use super::client::Answer;
 use super::orders::Removal;
 
-/// The database, and the state of the cache as far as it is known.
+/// The true values of all keys (the simulated database), and what is known about the cache.
 ///
 /// A change of the database has a number. Whoever computes a value afterwards has it, or a higher one. When the removal
 /// that follows the change is acknowledged, values of lower numbers are stale to all who ask from then on.
@@ -39,7 +39,7 @@ struct Removed {
     floor: AtomicU64,
 }
 
-/// The state of a key before an order.
+/// The state of a key before an order, with which the answer is compared.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     /// The lowest number that is not stale.
@@ -71,18 +71,19 @@ impl Truth {
         self.clock.load(Ordering::SeqCst)
     }
 
-    /// Changes the database before `removal` removes the values that were true until then. Returns the change's number.
+    /// Changes the database, before `removal` removes outdated values from the cache. Returns the
+    /// change's number.
     pub(super) fn change(&self, removal: Removal) -> u64 {
         self.of(removal).begun.fetch_add(1, Ordering::SeqCst);
         self.clock.fetch_add(1, Ordering::SeqCst) + 1
     }
 
-    /// Records the end of a removal, whatever its outcome.
+    /// Records the end of a removal from the cache, whatever its outcome.
     pub(super) fn end(&self, removal: Removal) {
         self.of(removal).ended.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Records the answer to the removal after a change.
+    /// Records the client's answer to the removal after a change of the database.
     pub(super) fn removed(
         &self,
         removal: Removal,
@@ -114,7 +115,7 @@ impl Truth {
         }
     }
 
-    /// Checks the value that a client was given for a key.
+    /// Checks whether the value that a client got for a key is allowed, and counts it.
     pub(super) fn judge(&self, key: u64, before: Before, answer: &Answer, tally: &mut Tally) {
         match *answer {
             Answer::Hit(number) | Answer::Value(number) => {

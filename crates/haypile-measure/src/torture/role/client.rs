@@ -8,7 +8,8 @@ use super::target::{Filled, Refusal, Target};
 use super::{Orders, ask, line, nanos, refused, say};
 use crate::torture::value::{self, key_bytes};
 
-/// The number of groups: each key is in the group of its number modulo this.
+/// The number of groups in the case `invalidate`: each key is in the group of its number modulo
+/// this.
 pub(in crate::torture) const GROUPS: u64 = 6;
 
 /// The number of the group that all keys are in.

@@ -24,14 +24,15 @@ pub use target::{Filled, OpenTarget, Refusal, Target};
 
 pub(super) use client::{ALL_KEYS, GROUPS};
 
-/// The subjects that `haypile` tortures itself: `file`, and `files`, which tests look for mistakes in. The death of a client
-/// shows nothing about a server: its case is `invalidate` alone.
+/// The subjects that `haypile` tortures itself: `file`, and `files`, which has known defects for
+/// tests. Of a server only the case `invalidate` is tested, because the death of a client shows
+/// nothing else.
 pub const OURS: [&str; 4] = ["file", "files", "memcached", "redis"];
 
 /// The subjects of [`OURS`] that are servers.
 pub const SERVERS: [&str; 2] = ["memcached", "redis"];
 
-/// Opens a subject of [`OURS`].
+/// Opens one of the subjects in [`OURS`].
 ///
 /// # Errors
 ///
@@ -44,7 +45,8 @@ pub fn open_ours(orders: &Orders) -> Result<Box<dyn Target>, String> {
     }
 }
 
-/// Performs the orders until standard input ends. An order that fails is a line `error` on standard output.
+/// Performs the orders on standard input until it ends. A failed order is answered by a line
+/// `error` on standard output.
 ///
 /// # Errors
 ///

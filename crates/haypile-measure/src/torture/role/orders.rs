@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::subject::{Found, Room, SubjectSpec};
 use crate::torture::value::Lengths;
 
-/// The role of a process.
+/// The role of a process in the torture: writer, reader, client and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A process that writes its own keys.
@@ -33,27 +33,27 @@ impl Role {
     }
 }
 
-/// The arguments of a runner, after its own: the orders of one process.
+/// The arguments of a process in the torture: its orders.
 #[derive(Clone, Debug)]
 pub struct Orders {
     /// The role of the process.
     pub role: Role,
-    /// The directory of the cache.
+    /// The directory that contains the cache.
     pub path: PathBuf,
-    /// The seed of the process's operations.
+    /// The seed of the process's random operations.
     pub seed: u64,
-    /// The cache.
+    /// The subject: the name of the cache.
     pub subject: SubjectSpec,
     numbers: BTreeMap<String, u64>,
 }
 
-/// The error of wrong arguments.
+/// The error of wrong arguments of a torture process.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}; docs/torture.md describes the arguments ROLE PATH SEED SUBJECT NAME=NUMBER...")]
 pub struct OrdersError(String);
 
 impl Orders {
-    /// Parses the arguments. Unknown names are kept; those that are needed and missing are 0.
+    /// Parses the arguments of a torture process. Unknown names are kept; missing numbers are 0.
     ///
     /// # Errors
     ///
@@ -82,14 +82,14 @@ impl Orders {
         })
     }
 
-    /// Returns the size of the cache, which other processes may have created.
+    /// Returns the size of the cache to open or create.
     pub fn room(&self) -> Room {
         let capacity_bytes = self.number("capacity");
         let capacity_entries = capacity_bytes / self.lengths().mean_bytes();
         Room { found: Found::Cache, ..Room::new(capacity_bytes, capacity_entries) }
     }
 
-    /// Whether the process opens the cache for reading alone, where the cache can.
+    /// Whether the process opens the cache read-only, if it can be.
     pub fn is_read_only(&self) -> bool {
         self.number("readonly") == 1
     }

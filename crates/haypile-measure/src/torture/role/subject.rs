@@ -7,8 +7,8 @@ use super::Orders;
 use super::target::{Refusal, Target};
 use crate::subject::{Cause, Subject, SubjectError, Subjects, Worker};
 
-/// Opens the subject of the orders, in their directory, which becomes the working directory: there
-/// subjects have their files. It cannot compute.
+/// Opens the subject of the orders in their directory, which becomes the working directory.
+/// Computing is not supported.
 ///
 /// # Errors
 ///

@@ -2,10 +2,10 @@
 
 use super::Orders;
 
-/// A function that opens the cache of some orders.
+/// A function that opens the cache that orders name.
 pub type OpenTarget<'a> = &'a dyn Fn(&Orders) -> Result<Box<dyn Target>, String>;
 
-/// A cache as a process of the torture uses it.
+/// A cache, as the processes of the torture use it.
 pub trait Target {
     /// Reads a key: replaces what is in `buffer` and says that it hit, or leaves anything in it.
     ///
@@ -62,7 +62,7 @@ pub trait Target {
     }
 }
 
-/// The outcome of [`Target::fill`].
+/// The outcome of [`Target::fill`]: filled, or why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filled {
     /// The cache had a value.
@@ -73,7 +73,7 @@ pub enum Filled {
     Refused,
 }
 
-/// The reason why an operation was not done.
+/// The reason why the cache did not do an operation.
 #[derive(Debug)]
 pub enum Refusal {
     /// Another process holds a lock or claim that the operation needs. Nothing has changed.
