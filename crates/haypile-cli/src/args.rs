@@ -163,7 +163,7 @@ pub(crate) enum TraceCommand {
     Example(Example),
 }
 
-/// Options for reading traces.
+/// Command-line options for reading traces.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Reading traces")]
 pub(crate) struct Reading {
@@ -172,17 +172,19 @@ pub(crate) struct Reading {
     /// recording
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
-    /// Public data set that the traces are of: twitter, meta-kv, meta-cdn, wiki, tencent-photo, ibm-cos, and in blocks msr,
-    /// alibaba, tencent-block. Or the meaning of a line of an SPC trace: relstorage, one request of its size for the key LBA alone
-    /// (units, ASU, share their addresses); blocks, one for each block, by unit and address
+    /// Public data set that the traces belong to: twitter, meta-kv, meta-cdn, wiki, tencent-photo,
+    /// ibm-cos, and in blocks msr, alibaba, tencent-block. Or the interpretation of a line in an
+    /// SPC trace: relstorage, one request of its size for the key LBA alone (units, ASU, share
+    /// their addresses); blocks, one for each block, by unit and address
     #[arg(long = "as", value_name = "READING", default_value = "relstorage", value_parser = AsArgument::from_str)]
     pub(crate) read_as: AsArgument,
     /// Size of the blocks that requests of block traces (SPC, vscsi, data sets) are divided into [default: 512 for blocks of SPC, 4KiB
     /// for data sets, undivided otherwise]
     #[arg(long, value_name = "SIZE", value_parser = block_size)]
     pub(crate) block_size: Option<BlockSize>,
-    /// Columns of a CSV trace, by name or by number from 1, such as key=url,size=3,op=none; the roles are
-    /// key, size, op, time, ttl and count (a request that often). Of JSON, names or paths: key=request.uri
+    /// Columns of a CSV trace, by name or by number from 1, such as key=url,size=3,op=none; the
+    /// roles are key, size, op, time, ttl and count (number of times that the request was made). Of
+    /// JSON, names or paths: key=request.uri
     #[arg(long, value_name = "ROLE=COLUMN,...", value_parser = columns)]
     pub(crate) columns: Option<CsvOptions>,
     /// Separator of the columns of a CSV trace: tab, comma, semicolon, blanks, or a character
@@ -191,7 +193,7 @@ pub(crate) struct Reading {
     /// Unit of the times in a CSV trace: s, ms, us, ns
     #[arg(long, value_name = "UNIT")]
     pub(crate) time_unit: Option<TimeUnit>,
-    /// Statuses of responses that are entries of a cache, in logs of web servers; nginx's own are
+    /// Statuses of responses that a cache would store, in logs of web servers; nginx's own are
     /// 200,301,302 [default: 200,203,204,300,301,308,404,410]
     #[arg(long = "status", value_name = "STATUS,...")]
     pub(crate) statuses: Option<Statuses>,
@@ -202,7 +204,7 @@ pub(crate) struct Reading {
     /// lognormal:..., pareto:...
     #[arg(long, value_name = "SIZES", value_parser = assumed_sizes)]
     pub(crate) assume_size: Option<Sizes>,
-    /// Assume that this share of the reads are writes
+    /// Assume that this share of the reads are writes, such as 0.1 for 10 %
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) assume_writes: Option<f64>,
     /// Seed for the assumed sizes and writes, and for samples
@@ -210,7 +212,7 @@ pub(crate) struct Reading {
     pub(crate) seed: u64,
 }
 
-/// The part of a trace that is read.
+/// The part of a trace that is read: all, or a sample of its keys.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Reading traces")]
 pub(crate) struct Part {
@@ -221,7 +223,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Returns the sample that is asked for.
+    /// Returns the sample of keys that the user asked for; `None` for all.
     pub(crate) fn sampling(&self, seed: u64) -> anyhow::Result<Option<Sampling>> {
         match self.sample {
             Some(SampleArgument::Share(rate)) => Ok(Some(Sampling::new(rate, seed)?)),
@@ -229,13 +231,13 @@ impl Part {
         }
     }
 
-    /// Whether the whole trace is asked for.
+    /// Whether the user asked for the whole trace.
     pub(crate) fn is_whole(&self) -> bool {
         self.sample == Some(SampleArgument::Whole)
     }
 }
 
-/// Options for simulating traces.
+/// Command-line options for simulating traces.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Simulating")]
 pub(crate) struct Simulating {
@@ -246,16 +248,17 @@ pub(crate) struct Simulating {
     /// Treat every request as a read, as most simulators do
     #[arg(long)]
     pub(crate) all_reads: bool,
-    /// A read of another size than the key had before: a hit, after which the entry has the last full
-    /// size; a miss, because the value has changed; or a hit of what was stored first [default: last for
-    /// access logs, changed for recordings, else first]
+    /// Meaning of a read with another size than its key had before: a hit, after which the entry
+    /// has the last full size; a miss, because the value has changed; or a hit on the size that was
+    /// stored first [default: last for access logs, changed for recordings, else first]
     #[arg(long, value_name = "RULE", value_enum)]
     pub(crate) sizes: Option<SizesArgument>,
-    /// Life of the entries whose TTL the trace does not tell: 30s, 10m, 24h; or never, which ignores a column ttl as well
+    /// Lifetime of entries without a TTL in the trace: 30s, 10m, 24h; or never, which ignores a
+    /// column ttl as well
     #[arg(long, value_name = "DURATION", value_parser = ttl)]
     pub(crate) ttl: Option<Ttl>,
-    /// Number of shards of the memory:// cache, with --accounting engine [default: that of a memory:// cache of
-    /// the size on this machine]
+    /// Number of shards of the memory:// cache, with --accounting engine [default: as a memory://
+    /// cache of this size has on this machine]
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) shards: Option<NonZeroUsize>,
     /// Number of simulations that run at once [default: the number of processors]
@@ -263,7 +266,7 @@ pub(crate) struct Simulating {
     pub(crate) jobs: Option<NonZeroUsize>,
 }
 
-/// The treatment of sizes that change.
+/// The treatment of keys whose size changes in a trace.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum SizesArgument {
     // The option says what these are.
@@ -303,14 +306,14 @@ pub(crate) struct Simulate {
     /// Cache sizes in objects, separated by commas
     #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = count)]
     pub(crate) objects: Vec<u64>,
-    /// Requests that warm the cache up and are not counted: a number, or a share such as 10%
+    /// Number of requests that warm the cache up and are not counted, or their share such as 10%
     #[arg(long, value_name = "N|N%", default_value = "0", value_parser = warmup)]
     pub(crate) warmup: Warmup,
-    /// Print the hit ratio over time as well: in this number of parts of the trace after the warm-up
+    /// Also print the hit ratio over time, in this number of parts of the trace after the warm-up
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) windows: Option<NonZeroUsize>,
-    /// Read all files as one trace instead of one trace each: CSV with times, access logs and recordings
-    /// merged by time, others one after the other
+    /// Read all files as one trace instead of one trace each: CSV with times, access logs and
+    /// recordings are merged by time, others are read one after the other
     #[arg(long)]
     pub(crate) join: bool,
     /// Print the miss ratio of these policies, separated by commas, at many sizes; that of lru takes one pass
@@ -329,7 +332,7 @@ pub(crate) struct Simulate {
     pub(crate) output: Output,
 }
 
-/// Options for the form of the results.
+/// Command-line options for the form of the results.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option without a value")]
@@ -340,7 +343,7 @@ pub(crate) struct Output {
     /// Print CSV, one line per simulation
     #[arg(long)]
     pub(crate) csv: bool,
-    /// Print the byte hit ratio, the processor time and the use as well
+    /// Also print the byte hit ratio, the processor time and the bytes in use
     #[arg(long, conflicts_with = "details")]
     pub(crate) all: bool,
     /// Print exact counts, one row per simulation; JSON and CSV always contain them
@@ -357,7 +360,7 @@ Examples:
   haypile advise keys.txt --assume-size lognormal:median=4096,sigma=1.5"
 )]
 pub(crate) struct Advise {
-    /// Trace files, read as one trace (merged by time where all have times and are CSV, access logs or
+    /// Trace files, read as one trace (merged by time if all have times and are CSV, access logs or
     /// recordings); - is standard input
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
@@ -368,7 +371,7 @@ pub(crate) struct Advise {
     /// Policies to choose from; the first wins unless another is clearly better
     #[arg(long, short, value_name = "POLICIES", value_parser = PolicyList::from_str)]
     pub(crate) policy: Option<PolicyList>,
-    /// Print all sizes that were tried, not only those around the choice
+    /// Print all sizes that were tried, not only those next to the choice
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
     #[command(flatten)]
@@ -387,11 +390,11 @@ pub(crate) struct Advise {
 Example:
   haypile trace info traces/redis-build.csv.zst")]
 pub(crate) struct Info {
-    /// Trace files, read as one trace (merged by time where all have times and are CSV, access logs or
+    /// Trace files, read as one trace (merged by time if all have times and are CSV, access logs or
     /// recordings); - is standard input
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
-    /// Number of parts of the trace for the working set over time
+    /// Number of parts of the trace for which the working set is printed
     #[arg(long, value_name = "N", default_value = "10", value_parser = positive)]
     pub(crate) windows: NonZeroUsize,
     #[command(flatten)]
@@ -407,14 +410,14 @@ Examples:
   haypile trace convert access.log.gz access.hpt
   zcat huge.csv.gz | haypile trace convert - huge.hpt --format csv")]
 pub(crate) struct Convert {
-    /// Trace files, read as one trace (merged by time where all have times and are CSV, access logs or
+    /// Trace files, read as one trace (merged by time if all have times and are CSV, access logs or
     /// recordings); - is standard input
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// File to write: .hpt, or .oracleGeneral.bin for libCacheSim
     #[arg(value_name = "FILE")]
     pub(crate) target: PathBuf,
-    /// Omit the column of next uses, which only belady needs
+    /// Omit the column with the next use of each key, which only belady needs
     #[arg(long)]
     pub(crate) no_next_use: bool,
     #[command(flatten)]
@@ -447,22 +450,22 @@ Examples:
   haypile trace generate 'zipf:keys=10000,exponent=0.9@0.8+scan:keys=90000@0.2' --output mix.csv"
 )]
 pub(crate) struct Generate {
-    /// Pattern, or mixture of patterns
+    /// Pattern of the keys, or mixture of patterns
     pub(crate) pattern: Mixture,
-    /// Number of requests
+    /// Number of requests to generate
     #[arg(long, short = 'n', value_name = "N", default_value = "1000000", value_parser = count)]
     pub(crate) requests: u64,
     /// Sizes of values: fixed:bytes=160, uniform:min=100,max=2000, normal:mean=10000,sd=512,
     /// lognormal:median=4096,sigma=1.5, pareto:min=100,shape=1.2; each with per=key or per=request
     #[arg(long, value_name = "SIZES")]
     pub(crate) sizes: Option<Sizes>,
-    /// Share of writes
+    /// Share of requests that are writes, such as 0.1 for 10 %
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = percent)]
     pub(crate) writes: f64,
-    /// Share of deletions
+    /// Share of requests that are deletions, such as 0.01 for 1 %
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = percent)]
     pub(crate) deletes: f64,
-    /// Seed of the trace; each seed generates another trace of the same kind
+    /// Seed of the trace; another seed generates another trace of the same kind
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
     /// File to write, .hpt or .csv [default: -, CSV to standard output]
@@ -496,12 +499,12 @@ pub(crate) struct Schemes {
 }
 
 impl Simulating {
-    /// Returns the reading of a trace's operations.
+    /// Returns how the simulator treats a trace's operations: as they are, or all as reads.
     pub(crate) fn operations(&self) -> Operations {
         if self.all_reads { Operations::AllReads } else { Operations::AsTheyAre }
     }
 
-    /// Returns the treatment of sizes that change; `known` is the trace's own.
+    /// Returns the treatment of keys whose size changes; `known` is the trace's own default.
     pub(crate) fn sizes(&self, known: SizeRule) -> SizeRule {
         match self.sizes {
             None => known,
@@ -511,7 +514,7 @@ impl Simulating {
         }
     }
 
-    /// Returns the life of entries.
+    /// Returns the rule for the lifetime of simulated entries.
     pub(crate) fn ttl(&self) -> TtlRule {
         match self.ttl {
             None | Some(Ttl::Default) => TtlRule::AsTheyAre,
@@ -522,14 +525,14 @@ impl Simulating {
         }
     }
 
-    /// Returns the number of threads to use.
+    /// Returns the number of threads that simulate.
     pub(crate) fn jobs(&self) -> usize {
         self.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
     }
 }
 
 impl Reading {
-    /// Returns the options of the library's readers.
+    /// Returns the options of the user for the trace readers of the library.
     pub(crate) fn options(&self) -> ReadOptions {
         let mut csv = self.columns.clone().unwrap_or_default();
         csv.delimiter = self.delimiter;

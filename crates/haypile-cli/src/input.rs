@@ -20,7 +20,7 @@ const BLOCK_REQUESTS: u64 = 1 << 14;
 /// Name of standard input among the paths.
 const STANDARD_INPUT: &str = "-";
 
-/// Checks the paths of traces, so that a wrong one does not cost the hours spent on those before it.
+/// Checks the paths of all traces before the first is read, so that a wrong path is found at once.
 pub(crate) fn check(paths: &[PathBuf]) -> anyhow::Result<()> {
     let mut has_standard_input = false;
     for path in paths {
@@ -54,11 +54,12 @@ fn allow_open(files: usize) {
 pub(crate) struct Origin {
     /// The summary of the recording, if the trace is one.
     pub(crate) recording: Option<RecordingSummary>,
-    /// The default treatment of sizes that change.
+    /// The trace's default treatment of keys whose size changes.
     pub(crate) sizes: SizeRule,
 }
 
-/// Reads `paths` as one trace, or a sample of it, and applies the assumptions of the arguments.
+/// Reads `paths` as one trace, or a sample of it, and applies the sizes and writes that the
+/// arguments assume.
 pub(crate) fn open(
     paths: &[PathBuf],
     reading: &Reading,
@@ -116,7 +117,7 @@ pub(crate) fn open_with_origin(
     Ok((trace, Origin { recording: report.and_then(|report| report.recording), sizes }))
 }
 
-/// Returns the names of inputs for messages: the names of files, or paths where names are the same.
+/// Returns the names of traces for messages: file names, or paths if file names are equal.
 pub(crate) fn names(inputs: &[&[PathBuf]]) -> Vec<String> {
     let names: Vec<String> = inputs.iter().map(|paths| name(paths)).collect();
     let inputs_by_name = || inputs.iter().zip(&names);
@@ -129,7 +130,7 @@ pub(crate) fn names(inputs: &[&[PathBuf]]) -> Vec<String> {
     inputs_by_name().map(longer).collect()
 }
 
-/// Returns the name of an input for messages.
+/// Returns the name of a trace for messages.
 pub(crate) fn name(paths: &[PathBuf]) -> String {
     let name = |path: &PathBuf| match path.file_name() {
         _ if path == Path::new(STANDARD_INPUT) => "standard input".to_owned(),

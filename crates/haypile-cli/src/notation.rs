@@ -48,8 +48,8 @@ fn shows(character: char) -> bool {
     text.escape_debug().eq(text.chars())
 }
 
-/// Returns the key of a text from [`escape`]. Hexadecimal digits may be upper-case too, and any
-/// byte may be escaped.
+/// Returns the key of a text that [`escape`] returned. Hexadecimal digits may be upper-case too,
+/// and any byte may be escaped.
 pub(crate) fn unescape(text: &[u8]) -> anyhow::Result<Vec<u8>> {
     let mut key = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -84,12 +84,12 @@ fn digit(byte: u8) -> Option<u8> {
     u8::try_from(digit).ok()
 }
 
-/// Returns bytes in base64 of RFC 4648, with padding.
+/// Encodes bytes in base64 of RFC 4648, with padding.
 pub(crate) fn encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Returns the bytes of a key in base64.
+/// Decodes a key in base64.
 pub(crate) fn decode(text: &[u8]) -> anyhow::Result<Vec<u8>> {
     STANDARD.decode(text).with_context(|| format!("the key '{}' is not base64", escape(text)))
 }

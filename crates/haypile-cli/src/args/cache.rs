@@ -10,7 +10,7 @@ use haypile::Ttl;
 use super::value::{Delta, positive, ttl};
 use crate::notation;
 
-/// URL of the cache.
+/// The URL of the cache that a command works on.
 #[derive(Debug, Args)]
 pub(crate) struct Url {
     #[expect(clippy::doc_markdown, reason = "clap prints it as it stands")]
@@ -21,7 +21,7 @@ pub(crate) struct Url {
     pub(crate) url: OsString,
 }
 
-/// Notation of keys on the command line.
+/// The notation in which keys are written on the command line.
 #[derive(Debug, Args)]
 pub(crate) struct KeyForm {
     /// Read keys as `haypile keys` prints them, with the escapes \\ \n \r \t and \xHH
@@ -33,7 +33,7 @@ pub(crate) struct KeyForm {
 }
 
 impl KeyForm {
-    /// Returns the bytes of a key in this notation.
+    /// Returns the bytes of a key that is written in this notation.
     pub(crate) fn read(&self, key: &OsString) -> anyhow::Result<Vec<u8>> {
         let bytes = key.as_encoded_bytes();
         if self.key_escaped {
@@ -46,10 +46,10 @@ impl KeyForm {
     }
 }
 
-/// Selection of entries.
+/// A selection of entries, by prefix and number.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
-    /// List only keys with this prefix
+    /// List only keys that begin with this prefix
     #[arg(long, value_name = "TEXT")]
     pub(crate) prefix: Option<OsString>,
     /// List at most this many entries
@@ -78,7 +78,8 @@ pub(crate) struct Get {
     pub(crate) key: OsString,
     #[command(flatten)]
     pub(crate) form: KeyForm,
-    /// Print the key, the value and the remaining TTL as a line of a dump
+    /// Print the key, the value and the remaining TTL as a line of JSON, in the form of haypile
+    /// dump
     #[arg(long)]
     pub(crate) json: bool,
     /// If the key does not exist, write a lease on it to this file: the right to set what you are about to compute,
@@ -87,7 +88,7 @@ pub(crate) struct Get {
     pub(crate) lease: Option<PathBuf>,
 }
 
-/// Entry to write.
+/// The entry that a command writes.
 #[derive(Debug, Args)]
 pub(crate) struct WriteArguments {
     #[command(flatten)]
@@ -124,7 +125,7 @@ pub(crate) struct Set {
     /// Write only if the key does not exist, as `haypile add` does
     #[arg(long, conflicts_with = "replace")]
     pub(crate) add: bool,
-    /// Write only if the key exists
+    /// Write only if the key exists already
     #[arg(long, conflicts_with = "lease")]
     pub(crate) replace: bool,
     /// Write only if nobody has changed the key since `haypile get --lease` wrote this file
@@ -155,7 +156,7 @@ Examples:
 pub(crate) struct Delete {
     #[command(flatten)]
     pub(crate) cache: Url,
-    /// Keys to delete
+    /// Keys of the entries to delete
     #[arg(required = true, value_name = "KEY")]
     pub(crate) keys: Vec<OsString>,
     #[command(flatten)]
@@ -177,7 +178,7 @@ Example:
 pub(crate) struct Invalidate {
     #[command(flatten)]
     pub(crate) cache: Url,
-    /// Groups whose entries become a miss
+    /// Groups whose entries become misses
     #[arg(required = true, value_name = "GROUP")]
     pub(crate) groups: Vec<OsString>,
 }
@@ -268,7 +269,7 @@ Examples:
 pub(crate) struct Load {
     #[command(flatten)]
     pub(crate) cache: Url,
-    /// Dump to load; - is standard input
+    /// File that haypile dump wrote; - is standard input
     #[arg(default_value = "-")]
     pub(crate) file: PathBuf,
     /// Skip and count bad lines and entries too large for the cache, instead of stopping at the first

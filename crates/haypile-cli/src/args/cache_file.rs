@@ -9,7 +9,7 @@ use haypile::Registry;
 
 use crate::location::cache_url;
 
-/// File of a `file://` cache.
+/// The file of a `file://` cache that a command works on.
 #[derive(Clone, Debug)]
 pub(crate) struct CacheFile {
     pub(crate) path: PathBuf,

@@ -16,7 +16,7 @@ const UNITS: [(&str, u64); 9] = [
     ("tib", 1 << 40),
 ];
 
-/// A size that was asked for.
+/// A cache size that the user asked for: a size, or a share of the working set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum CapacityArgument {
     /// Bytes.
@@ -25,7 +25,7 @@ pub(crate) enum CapacityArgument {
     Share(f64),
 }
 
-/// Text that is not a size.
+/// The error of a text that is not a cache size.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CapacityError {
     text: String,
@@ -47,7 +47,7 @@ impl fmt::Display for CapacityError {
 impl std::error::Error for CapacityError {}
 
 impl CapacityArgument {
-    /// The bytes, or what else the working set counts; `all` of it is 100 %.
+    /// Returns the size in bytes or entries; `all` is the working set, 100 %.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

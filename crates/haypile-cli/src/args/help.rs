@@ -7,7 +7,7 @@ use clap::{Command, CommandFactory};
 
 use super::Arguments;
 
-/// The program's command with all subcommands.
+/// Returns the program's command with all subcommands, for the parser of the command line.
 pub(crate) fn command() -> Command {
     unwrapped(Arguments::command())
 }

@@ -14,7 +14,7 @@ pub(crate) enum IconsCommand {
     Stat(IconsStat),
 }
 
-/// Where icons are looked for, and kept.
+/// Where icons are read from, and in which cache they are kept.
 #[derive(Debug, Args)]
 pub(crate) struct IconPlace {
     /// Icon theme, by the name of its folder
@@ -37,16 +37,16 @@ Examples:
   haypile icons warm --theme breeze --size 16,22,32 --all
   haypile icons warm --theme Adwaita folder document-open")]
 pub(crate) struct Warm {
-    /// Names of icons
+    /// Names of icons to render
     #[arg(value_name = "NAME", required_unless_present = "all")]
     pub(crate) names: Vec<String>,
-    /// Every icon of the theme and of those that it inherits
+    /// Render every icon of the theme and of those that it inherits
     #[arg(long, conflicts_with = "names")]
     pub(crate) all: bool,
-    /// Sizes, in pixels at scale 1
+    /// Sizes of the icons, in pixels at scale 1
     #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = "16,22,32,48", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) size: Vec<u32>,
-    /// Scale of the screen
+    /// Scale of the screen, such as 2 for a HiDPI display
     #[arg(long, value_name = "SCALE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
     pub(crate) scale: u32,
     #[command(flatten)]
@@ -63,18 +63,19 @@ Exit status: 0 found; 1 there is no such icon; 2 wrong arguments, or a file that
 Example:
   haypile icons lookup folder-open --theme breeze --size 32 --output folder.png")]
 pub(crate) struct Lookup {
-    /// Name of the icon, without folder and extension; for input-mouse-usb, input-mouse may serve
+    /// Name of the icon, without folder and extension; if there is no input-mouse-usb, input-mouse
+    /// is found
     pub(crate) name: String,
-    /// Size, in pixels at scale 1
+    /// Size of the icon, in pixels at scale 1
     #[arg(long, value_name = "SIZE", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) size: u32,
-    /// Scale of the screen
+    /// Scale of the screen, such as 2 for a HiDPI display
     #[arg(long, value_name = "SCALE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
     pub(crate) scale: u32,
-    /// Accept no less specific icon
+    /// Do not fall back to a less specific icon, such as input-mouse for input-mouse-usb
     #[arg(long)]
     pub(crate) exact: bool,
-    /// File for the icon, as a PNG
+    /// File to write the icon to, as a PNG
     #[arg(long, short, value_name = "FILE.png")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]

@@ -67,7 +67,7 @@ Examples:
   haypile lab experiments
   haypile lab experiments ratio > mine.toml && haypile lab ratio --experiment mine.toml")]
 pub(crate) struct Experiments {
-    /// Experiment whose file is printed [default: list all]
+    /// Experiment whose experiment file is printed [default: list all experiments]
     pub(crate) name: Option<String>,
     /// Print the list as JSON
     #[arg(long, conflicts_with = "name")]
@@ -110,21 +110,23 @@ pub(crate) struct Compare {
     /// New results; optional with --subjects
     #[arg(required_unless_present = "subjects")]
     pub(crate) new: Option<PathBuf>,
-    /// Old and new subject: names, names with the program that ran them (NAME@PROGRAM), or programs
-    /// (@PROGRAM) [default: each subject with itself]
+    /// Old and new subject: names of caches, names with the program that measured them
+    /// (NAME@PROGRAM), or programs (@PROGRAM) [default: each subject with itself]
     #[arg(long, value_name = "OLD,NEW")]
     pub(crate) subjects: Option<String>,
-    /// Cost to compare: cpu, wall, server (its processor time), memory
+    /// Cost to compare: cpu (processor time), wall (wall time), server (the server's processor
+    /// time), memory
     #[arg(long, value_name = "METRIC", default_value = "cpu")]
     pub(crate) metric: Metric,
-    /// Exit with status 1 if a result is slower by more than this, fails, or is missing in NEW
+    /// Exit with status 1 if a result is slower by more than this percentage, fails, or is missing
+    /// in NEW
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) fail_above: Option<f64>,
-    /// The figures that --fail-above checks: centre and mean, each at half of the level; the centre alone; or slow samples
-    /// as well
+    /// Figures that --fail-above checks: median and mean, each at half of the significance level;
+    /// the median alone; or slow samples as well
     #[arg(long, value_name = "WHICH", default_value = "both")]
     pub(crate) gate: GateChoice,
-    /// Effects up to this count as no difference, however certain they are
+    /// Percentage up to which a difference counts as none, however certain it is
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
     pub(crate) noise_floor: f64,
     /// Print JSON
@@ -132,7 +134,7 @@ pub(crate) struct Compare {
     pub(crate) json: bool,
 }
 
-/// The check of --fail-above.
+/// The figures that `--fail-above` checks.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum GateChoice {
     /// The centre and the mean: finds slow samples that are too few to move the centre
@@ -168,7 +170,7 @@ Examples:
   haypile lab splice README.md
   haypile lab splice --check README.md")]
 pub(crate) struct Splice {
-    /// Markdown documents; paths of results are relative to a document's folder
+    /// Markdown documents to update; paths of results are relative to a document's folder
     #[arg(required = true, value_name = "DOCUMENT")]
     pub(crate) documents: Vec<PathBuf>,
     /// Exit with status 1 if a document is out of date, and write nothing
@@ -178,9 +180,9 @@ pub(crate) struct Splice {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunTrace {
-    /// File for the trace
+    /// File to write the trace to
     pub(crate) file: PathBuf,
-    /// Program and arguments
+    /// Program to trace, with its arguments
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<String>,
 }
@@ -189,7 +191,7 @@ pub(crate) struct RunTrace {
 pub(crate) struct RunJob {
     /// Directory of the job
     pub(crate) directory: PathBuf,
-    /// Subject that does the job
+    /// Subject (cache) that does the job
     pub(crate) subject: SubjectSpec,
     /// Number of this process among those of the job, from 0
     #[arg(long, value_name = "NUMBER")]
@@ -198,7 +200,7 @@ pub(crate) struct RunJob {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunTorture {
-    /// Role, path, seed, subject, and numbers by name
+    /// Role, path, seed, subject, and numbers by name, of a torture process
     #[arg(trailing_var_arg = true)]
     pub(crate) orders: Vec<String>,
 }

@@ -19,7 +19,7 @@ const NAMES: [(&[&str], &str); 10] = [
     (&["version"], "haypile --version prints the version"),
 ];
 
-/// Adds a tip to the error of a command that does not exist, if another program has one of this name.
+/// Adds a tip to the error of an unknown command, if another program has a command of this name.
 pub(crate) fn with_tip(mut error: clap::Error) -> clap::Error {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return error;

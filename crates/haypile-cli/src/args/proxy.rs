@@ -40,7 +40,7 @@ Examples:
 pub(crate) struct Proxy {
     #[command(flatten)]
     pub(crate) cache: CacheOption,
-    /// Server that has the responses; HOST=URL for one that has those of one host only, and shows a
+    /// Server that has the responses; HOST=URL for a server of one host only, which shows a
     /// certificate for HOST if its URL has an address. May be given several times
     #[arg(long = "origin", value_name = "[HOST=]URL", required = true)]
     pub(crate) origins: Vec<OriginServer>,
@@ -51,21 +51,22 @@ pub(crate) struct Proxy {
     /// for origins whose cookies identify nobody
     #[arg(long)]
     pub(crate) store_set_cookie: bool,
-    /// Pass this field of requests on instead of removing it, such as X-Forwarded-For: only behind
-    /// another proxy that sets it. May be given several times
+    /// Pass this header field of requests on instead of removing it, such as X-Forwarded-For: only
+    /// behind another proxy that sets it. May be given several times
     #[arg(long = "trust-field", value_name = "NAME")]
     pub(crate) trusted_fields: Vec<TrustedField>,
-    /// Pass larger bodies on unstored [default: a sixteenth of the cache]
+    /// Size of the largest body that is stored; larger ones are passed on [default: a sixteenth of
+    /// the cache]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) largest_body: Option<u64>,
-    /// Requests that wait for the response to another's for the same: all that it may answer, of
+    /// Requests that wait for the response to another request for the same: all that it may answer,
     /// those without a cookie, or none
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = Collapsed::All)]
     pub(crate) collapse: Collapsed,
     #[expect(clippy::doc_markdown, reason = "clap prints it as it stands")]
-    /// Wait this long in all for other requests to bring the same response, then ask the origin. One
-    /// that takes twice as long as the last time, but 1s to 5s, delays no other for longer
-    /// [default: compute_wait of the cache, 30s]
+    /// Longest time in all that a request waits for responses to others, before it goes to the
+    /// origin. A response that takes twice as long as the last time, but 1s to 5s, delays no other
+    /// request for longer [default: compute_wait of the cache, 30s]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) collapse_wait: Option<Duration>,
     /// Effect of a client's 'Cache-Control: no-cache' or 'max-age=0', which browsers send on a reload:
@@ -73,75 +74,74 @@ pub(crate) struct Proxy {
     #[arg(long, value_name = "EFFECT", value_enum, default_value_t = NoCache::Collapse)]
     pub(crate) client_no_cache: NoCache,
     /// Serve a response for this long after its lifetime while it is revalidated in the background,
-    /// unless it forbids that (must-revalidate, proxy-revalidate, s-maxage, no-cache) [default: as it says
-    /// in stale-while-revalidate]
+    /// unless it forbids that (must-revalidate, proxy-revalidate, s-maxage, no-cache) [default: its
+    /// stale-while-revalidate]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) serve_stale: Option<Duration>,
-    /// Keep a response fresh for this long that does not say so itself [default: a tenth of the time
-    /// since its Last-Modified, a day at most]. Not if its request had a cookie or Authorization
+    /// Lifetime of a response that states none [default: a tenth of the time since its
+    /// Last-Modified, a day at most]. Not used if its request had a cookie or Authorization
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) ttl: Option<Duration>,
-    /// The cookie of this name, or '*' for all, decides nothing about responses: --ttl holds though a
-    /// request has it. May be given several times
+    /// Ignore the cookie of this name, or '*' for all: --ttl applies although a request has it. May
+    /// be given several times
     #[arg(long = "ignore-cookie", value_name = "NAME|*")]
     pub(crate) ignored_cookies: Vec<String>,
-    /// Store bodies whose end only the end of the connection marks, as some old servers send them
+    /// Store bodies that end only with the connection, as some old servers send them
     #[arg(long)]
     pub(crate) store_close_delimited: bool,
-    /// Take an origin for down after this many connections that failed, without a response in between.
-    /// One request at a time tries it then; others get a stale response, or 503
+    /// Treat an origin as down after this many connections that failed, without a response in
+    /// between. One request at a time tries it then; others get a stale response, or 503
     #[arg(long, value_name = "N", value_parser = positive, default_value = "3")]
     pub(crate) down_after_failures: NonZeroUsize,
-    /// The same after no response came in time for this many different targets
+    /// Treat an origin as down after this many different URLs without a response in time
     #[arg(long, value_name = "N", value_parser = positive, default_value = "3")]
     pub(crate) down_after_slow: NonZeroUsize,
-    /// Count only failures of the last such time for that
+    /// Time within which the failures of --down-after-failures and --down-after-slow have to happen
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s")]
     pub(crate) down_within: Duration,
-    /// Wait this long for a connection to an origin
+    /// Longest wait for a connection to an origin
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s")]
     pub(crate) connect_limit: Duration,
-    /// Wait this long for an origin to take the next part of a request, and for the head of its
+    /// Longest wait for an origin to take the next part of a request, and for the head of its
     /// response
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
     pub(crate) first_byte_limit: Duration,
-    /// Wait this long for the next part of an origin's response
+    /// Longest wait for the next part of an origin's response
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
     pub(crate) pause_limit: Duration,
-    /// Wait this long for the next request of a client or the next part of it, for a client to take
-    /// the next part of a response, and with one that has ended its side of the connection
+    /// Longest wait for a client: for its next request or the next part of it, for it to take the
+    /// next part of a response, and after it has ended its side of the connection
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
     pub(crate) client_limit: Duration,
-    /// End the body of a request, or of an origin's response, that takes longer than this, however
-    /// steadily it comes
+    /// Longest time for the whole body of a request, or of an origin's response
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "24h")]
     pub(crate) body_limit: Duration,
-    /// Close a WebSocket over which neither side has sent anything for this long
+    /// Longest time for which a WebSocket may be silent before it is closed
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10m")]
     pub(crate) tunnel_limit: Duration,
     /// Append a line for each request to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<PathBuf>,
-    /// Append a line for each failure of an origin and each request that is refused to this file
-    /// [default: standard error]
+    /// Append a line to this file for each failure of an origin and each refused request [default:
+    /// standard error]
     #[arg(long, value_name = "FILE")]
     pub(crate) error_log: Option<PathBuf>,
-    /// Answer operators (metrics, purges) at unix:PATH, for this user alone, or at ADDRESS:PORT, for
-    /// whoever has the token
+    /// Answer operators (metrics, purges) at unix:PATH, for this user alone, or at ADDRESS:PORT,
+    /// for everybody who has the token
     #[arg(long, value_name = "WHERE")]
     pub(crate) admin: Option<AdminAddress>,
     /// File with the token that operators send as 'Authorization: Bearer TOKEN'
     #[arg(long, value_name = "FILE", requires = "admin")]
     pub(crate) admin_token_file: Option<PathBuf>,
-    /// Threads that answer requests [default: one for each processor]
+    /// Number of threads that answer requests [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) threads: Option<NonZeroUsize>,
-    /// When asked to end, wait this long for the requests that have come
+    /// When asked to end, longest wait for requests that have already come
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30s")]
     pub(crate) grace: Duration,
 }
 
-/// The requests that wait.
+/// The requests that wait for the response to another request.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Collapsed {
     All,
@@ -159,7 +159,7 @@ impl From<Collapsed> for Collapse {
     }
 }
 
-/// The effect of a client's `no-cache`.
+/// The effect of a client's `Cache-Control: no-cache` on the cache.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum NoCache {
     Obey,
@@ -177,7 +177,7 @@ impl From<NoCache> for ClientNoCache {
     }
 }
 
-/// URL of the cache, as an option.
+/// The URL of a cache, as an option of a command.
 #[derive(Debug, Args)]
 pub(crate) struct CacheOption {
     #[expect(clippy::doc_markdown, reason = "clap prints it as it stands")]

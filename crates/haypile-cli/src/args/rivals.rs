@@ -16,7 +16,7 @@ pub(crate) enum RivalsCommand {
     Check(Check),
 }
 
-/// Place of the rivals.
+/// The checkout of this repository that contains the rivals (other caches to measure).
 #[derive(Debug, Args)]
 pub(crate) struct RivalsPlace {
     #[arg(long, value_name = "DIRECTORY")]
@@ -55,7 +55,7 @@ Examples:
   haypile rivals install
   haypile rivals install rust diskcache")]
 pub(crate) struct Install {
-    /// Rivals, as haypile rivals list names them [default: all]
+    /// Names of rivals, as haypile rivals list prints them [default: all]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
     #[command(flatten)]
@@ -75,12 +75,12 @@ Examples:
   haypile rivals check
   haypile rivals check fastmmap rust")]
 pub(crate) struct Check {
-    /// Rivals, as haypile rivals list names them [default: all]
+    /// Names of rivals, as haypile rivals list prints them [default: all]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
     #[command(flatten)]
     pub(crate) place: RivalsPlace,
-    /// Seconds after which a runner is stopped, for its preparation and again for the rest
+    /// Seconds after which a rival's runner is stopped, for its preparation and again for the rest
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub(crate) timeout: Duration,
     /// Print JSON

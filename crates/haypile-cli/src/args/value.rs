@@ -17,7 +17,7 @@ use super::CapacityArgument;
 /// Name of the optimum, which is not a policy of the engine.
 const BELADY: &str = "belady";
 
-/// A list of contenders.
+/// A list of policies to simulate, separated by commas; it may include the optimum.
 #[derive(Clone, Debug)]
 pub(crate) struct Contenders(pub(crate) Vec<Contender>);
 
@@ -52,7 +52,7 @@ fn explain(error: PolicyError) -> anyhow::Error {
     }
 }
 
-/// A list of policies.
+/// A list of eviction policies, separated by commas.
 #[derive(Clone, Debug)]
 pub(crate) struct PolicyList(pub(crate) Vec<PolicySpec>);
 
@@ -81,8 +81,8 @@ pub(super) fn columns(text: &str) -> anyhow::Result<CsvOptions> {
     Ok(options)
 }
 
-/// Parses a distribution or a plain size. Each request draws a size of its own, unless the text has
-/// a `per=`.
+/// Parses the sizes that values are assumed to have: a distribution or a plain size. Each request
+/// draws its own size, unless the text has a `per=`.
 pub(super) fn assumed_sizes(text: &str) -> anyhow::Result<Sizes> {
     if let Ok(ByteSize(bytes)) = text.parse() {
         let bytes = u32::try_from(bytes).context("a size is at most 4294967295 bytes")?;
@@ -102,7 +102,7 @@ pub(super) fn positive(text: &str) -> anyhow::Result<NonZeroUsize> {
     NonZeroUsize::new(count).context("write a number of at least 1")
 }
 
-/// The meaning of the lines of a trace.
+/// The interpretation of a trace's lines: a data set, or blocks of a disk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum AsArgument {
     /// If they are of an SPC trace.
@@ -131,7 +131,7 @@ impl FromStr for AsArgument {
     }
 }
 
-/// Parses the size of blocks.
+/// Parses the size of blocks that requests of a block trace are divided into.
 pub(super) fn block_size(text: &str) -> anyhow::Result<BlockSize> {
     match text.parse()? {
         CapacityArgument::Bytes(bytes) => Ok(BlockSize::new(bytes)?),
@@ -139,7 +139,7 @@ pub(super) fn block_size(text: &str) -> anyhow::Result<BlockSize> {
     }
 }
 
-/// The part of the keys to sample.
+/// The part of a trace's keys to simulate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum SampleArgument {
     /// All of them.
@@ -176,7 +176,7 @@ pub(super) fn warmup(text: &str) -> anyhow::Result<Warmup> {
     })
 }
 
-/// Parses the lifetime of an entry.
+/// Parses the lifetime of an entry, such as `30s` or `never`.
 pub(super) fn ttl(text: &str) -> anyhow::Result<Ttl> {
     if text == "never" {
         return Ok(Ttl::Never);
@@ -192,7 +192,7 @@ pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
     }
 }
 
-/// Change to a counter.
+/// A change to a counter: a number to add or to subtract.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Delta {
     Add(u64),

@@ -29,7 +29,7 @@ struct AdviceDocument<'a> {
     certainty: Option<Certainty>,
 }
 
-/// Prints advice on a trace.
+/// Executes `haypile advise`: prints advice on the size and policy of a cache for a trace.
 pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     interrupt::watch()?;
     let seed = arguments.reading.seed;

@@ -19,7 +19,7 @@ mod watch;
 use anyhow::{Error, anyhow};
 use haypile_sim::simulate::SimulateError;
 
-/// Adds the trace's name to an error, and the command's options that help.
+/// Adds to a simulation's error the trace's name, and the options of the command that help.
 pub(crate) fn explain(error: SimulateError, name: &str) -> Error {
     match error {
         SimulateError::NoSizes => anyhow!(

@@ -5,7 +5,7 @@ use haypile_sim::simulate::{Accounting, OtherReading, SizeRule};
 use crate::output::capacity::capacity;
 use crate::output::number::{grouped, percent};
 
-/// Returns the line with the hit ratios under both readings of sizes that change.
+/// Returns the line with the hit ratios under both interpretations of changed sizes.
 pub(crate) fn other_reading(accounting: Accounting, other: &OtherReading) -> String {
     let (now, then) = match other.other_sizes {
         SizeRule::Changed => ("hits", "misses"),

@@ -11,7 +11,8 @@ const ROUND_DIGITS: usize = 3;
 /// Units of sizes that are round in decimal.
 const DECIMAL: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB")];
 
-/// Returns a capacity as the user probably wrote it: 22400KB, though it is 21875KiB as well.
+/// Returns a cache size in the unit that the user probably wrote: 22400KB, though it is 21875KiB as
+/// well.
 pub(crate) fn capacity(accounting: Accounting, of: u64) -> String {
     if accounting == Accounting::Objects {
         return grouped(of);

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// Prints JSON, indented, because people read it too.
+/// Prints a value as JSON, indented, because people read it too.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     // Written to memory first, because an error of the serializer hides that the pipe is closed.
     let mut line = serde_json::to_string_pretty(value)?;

@@ -9,7 +9,7 @@ pub(crate) fn ratio(ratio: f64) -> String {
     format!("{ratio:.3}")
 }
 
-/// Returns a time with about three digits.
+/// Returns a duration in seconds as text, with about three digits.
 pub(crate) fn seconds(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     match seconds {

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between two lines of progress, which stand for the bar where standard error is not a terminal.
 const PERIOD: Duration = Duration::from_secs(30);
 
-/// Progress of one piece of work.
+/// The progress of one piece of work, shown on the terminal.
 pub(crate) struct Progress {
     bar: ProgressBar,
     /// Time at which the progress appears; `None` once it has appeared.
@@ -26,19 +26,19 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Creates a bar with a known number of steps.
+    /// Creates a progress bar with a known number of steps.
     pub(crate) fn towards(total: u64, what: String) -> Self {
         let style = "{msg} [{bar:32}] {percent} %, {eta} to go";
         Self::new(ProgressBar::with_draw_target(Some(total), hidden()), style, what, "")
     }
 
-    /// Creates a counter of `things` whose total is not known.
+    /// Creates a progress counter of `things` whose total is not known.
     pub(crate) fn counting(what: String, things: &str) -> Self {
         let style = format!("{{msg}}: {{human_pos}} {things}, {{rate}} per second");
         Self::new(ProgressBar::with_draw_target(None, hidden()), &style, what, things)
     }
 
-    /// Creates a progress that never appears, for work whose output is visible itself.
+    /// Creates a progress that is never shown, for work whose output is visible itself.
     pub(crate) fn silent() -> Self {
         Self { bar: ProgressBar::hidden(), due: Mutex::new(None), lines: Mutex::new(None) }
     }
@@ -67,7 +67,7 @@ impl Progress {
         }
     }
 
-    /// Removes the bar, or ends the lines, at the end of the work.
+    /// Removes the progress bar, or ends its line, at the end of the work.
     pub(crate) fn finish(&self) {
         drop(self.lines.lock().take());
         self.bar.finish_and_clear();

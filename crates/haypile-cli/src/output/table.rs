@@ -16,9 +16,9 @@ pub(crate) fn table(header: &[String], text: usize, key: usize, rows: &[Vec<Stri
     in_parts(header, text, key, rows, terminal_width())
 }
 
-/// Returns a table as [`table`] does, in one part even if the terminal is narrow, if that can be: without
-/// some of the `spare` columns, of which the first ones are the least important, or with numbers
-/// for the longest of the keys, which are explained above the table.
+/// Returns a table as [`table`] does, in one part even if the terminal is narrow, if possible:
+/// without some of the `spare` columns, of which the first ones are the least important, or with
+/// numbers for the longest keys, which are explained above the table.
 pub(crate) fn fitting_table(
     header: &[String],
     text: usize,
@@ -37,8 +37,8 @@ fn terminal_width() -> u16 {
 /// The widest text that is easy to read.
 const WIDEST_TEXT: usize = 100;
 
-/// Returns a text whose lines are broken between words where a terminal is too narrow for them, or people are. A text for a program
-/// stays as it is, and so do lines without blanks.
+/// Returns a text with lines broken between words to fit the terminal. Text for a program stays as
+/// it is, and so do lines without blanks.
 pub(crate) fn wrapped(text: &str) -> String {
     match Table::new().width() {
         Some(width) => wrapped_to(text, usize::from(width).min(WIDEST_TEXT)),

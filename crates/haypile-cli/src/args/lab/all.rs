@@ -25,13 +25,13 @@ pub(crate) struct All {
     /// Directory for the results; created if it does not exist
     #[arg(long, value_name = "DIR")]
     pub(crate) output: PathBuf,
-    /// Measure as briefly as is still meaningful
+    /// Make each measurement as short as is meaningful
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Measure only the caches of this program
+    /// Measure only the caches of this program, not those of other programs
     #[arg(long)]
     pub(crate) embedded: bool,
-    /// Simulate eviction policies on this trace as well
+    /// Also simulate eviction policies on this trace
     #[arg(long, value_name = "TRACE")]
     pub(crate) trace: Option<PathBuf>,
     /// Run only these experiments

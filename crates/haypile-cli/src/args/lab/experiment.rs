@@ -3,14 +3,14 @@
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use haypile_lab::experiment::Known;
 
-/// An experiment with the arguments that the user wrote.
+/// An experiment of the laboratory with the arguments that the user wrote.
 #[derive(Debug)]
 pub(crate) struct ExperimentCommand {
     pub(crate) experiment: Known,
     pub(crate) line: ArgMatches,
 }
 
-/// The experiment that is a command of the program as well: `haypile bench`.
+/// The experiment `bench`, which is a command of the program as well: `haypile bench`.
 #[derive(Debug)]
 pub(crate) struct Bench(pub(crate) ExperimentCommand);
 

@@ -16,13 +16,13 @@ Examples:
   haypile lab report micro.jsonl simulate.json --output - | gzip > report.html.gz
   haypile lab report micro.jsonl --findings | jq '.findings[] | select(.figure == \"cpu\")'")]
 pub(crate) struct Report {
-    /// Files of rows (*.jsonl), output of simulate --json (*.json), or directories of such files
+    /// Result files (*.jsonl), output of simulate --json (*.json), or directories of such files
     #[arg(required = true, value_name = "RESULTS")]
     pub(crate) results: Vec<PathBuf>,
-    /// Print the figures of all rows as JSON, with all digits, and write no page
+    /// Print the figures of all results as JSON, with all digits, and write no page
     #[arg(long, conflicts_with_all = ["output", "plots"])]
     pub(crate) findings: bool,
-    /// Page to write; - is standard output
+    /// HTML page to write; - is standard output
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     pub(crate) output: PathBuf,
     /// Directory for each plot as an SVG file; created if it does not exist

@@ -3,7 +3,7 @@
 use crate::args::cache::Clear;
 use crate::cache::OpenCache;
 
-/// Deletes every entry.
+/// Executes `haypile clear`: deletes every entry of a cache.
 pub(crate) fn run(arguments: &Clear) -> anyhow::Result<()> {
     let cache = OpenCache::open(&arguments.cache)?;
     cache.store().clear()?;

@@ -6,7 +6,7 @@ use crate::NEGATIVE;
 use crate::args::cache::Delete;
 use crate::cache::OpenCache;
 
-/// Deletes entries.
+/// Executes `haypile delete`: deletes entries by key.
 pub(crate) fn run(arguments: &Delete) -> anyhow::Result<ExitCode> {
     let keys = arguments.keys.iter().map(|key| arguments.form.read(key));
     let keys = keys.collect::<anyhow::Result<Vec<_>>>()?;

@@ -8,7 +8,7 @@ use crate::cache::OpenCache;
 use crate::dump;
 use crate::output::progress::Progress;
 
-/// Writes the entries.
+/// Executes `haypile dump`: writes all entries as lines of JSON.
 pub(crate) fn run(arguments: &Dump) -> anyhow::Result<()> {
     let cache = OpenCache::open_to_inspect(&arguments.cache)?;
     let store = &**cache.store();

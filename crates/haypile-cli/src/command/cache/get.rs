@@ -8,7 +8,7 @@ use crate::args::cache::Get;
 use crate::cache::OpenCache;
 use crate::{NEGATIVE, dump, output};
 
-/// Prints a value.
+/// Executes `haypile get`: prints the value of a key.
 pub(crate) fn run(arguments: &Get) -> anyhow::Result<ExitCode> {
     let key = arguments.form.read(&arguments.key)?;
     // Only a store that is written to grants leases.

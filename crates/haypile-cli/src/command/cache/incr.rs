@@ -9,7 +9,7 @@ use crate::args::cache::Incr;
 use crate::cache::OpenCache;
 use crate::{NEGATIVE, output};
 
-/// Adds to a counter and prints it.
+/// Executes `haypile incr`: adds to a counter and prints it.
 pub(crate) fn run(arguments: &Incr) -> anyhow::Result<ExitCode> {
     let key = arguments.form.read(&arguments.key)?;
     let cache = OpenCache::open(&arguments.cache)?;

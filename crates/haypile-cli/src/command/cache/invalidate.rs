@@ -3,7 +3,7 @@
 use crate::args::cache::Invalidate;
 use crate::cache::OpenCache;
 
-/// Makes the entries of groups a miss.
+/// Executes `haypile invalidate`: makes all entries of groups misses.
 pub(crate) fn run(arguments: &Invalidate) -> anyhow::Result<()> {
     let cache = OpenCache::open(&arguments.cache)?;
     for group in &arguments.groups {

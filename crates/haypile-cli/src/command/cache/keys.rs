@@ -9,7 +9,7 @@ use crate::args::cache::Keys;
 use crate::cache::OpenCache;
 use crate::{dump, notation};
 
-/// Lists keys.
+/// Executes `haypile keys`: lists the keys of a cache.
 pub(crate) fn run(arguments: &Keys) -> anyhow::Result<()> {
     let cache = OpenCache::open_to_inspect(&arguments.cache)?;
     let mut out = BufWriter::new(io::stdout().lock());

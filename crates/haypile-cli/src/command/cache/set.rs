@@ -13,7 +13,7 @@ use crate::NEGATIVE;
 use crate::args::cache::{Add, Set, WriteArguments};
 use crate::cache::OpenCache;
 
-/// Writes a value.
+/// Executes `haypile set`: writes a value.
 pub(crate) fn run(arguments: &Set) -> anyhow::Result<ExitCode> {
     let options = match (arguments.add, arguments.replace, &arguments.lease) {
         (true, ..) => SetOptions::add(),
@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &Set) -> anyhow::Result<ExitCode> {
     write(&arguments.write, options)
 }
 
-/// Writes a value unless the key exists.
+/// Executes `haypile add`: writes a value unless the key exists.
 pub(crate) fn add(arguments: &Add) -> anyhow::Result<ExitCode> {
     write(&arguments.write, SetOptions::add())
 }

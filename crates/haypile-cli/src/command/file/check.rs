@@ -9,7 +9,7 @@ use crate::args::file::Check;
 use crate::output::progress::Progress;
 use crate::{NEGATIVE, output};
 
-/// Verifies every entry of a file.
+/// Executes `haypile check`: verifies every entry of a cache file.
 pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
     let progress = Progress::towards(1000, "checking".to_owned());
     let mut shown = 0;

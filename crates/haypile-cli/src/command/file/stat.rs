@@ -25,7 +25,7 @@ const EVENTS: [Event; 8] = [
 
 const VERIFIED: &str = "each value on every read, until the sweep after a reboot ends";
 
-/// Prints what a file holds and which processes use it.
+/// Executes `haypile stat`: prints what a cache file holds and which processes use it.
 pub(crate) fn run(arguments: &Stat) -> anyhow::Result<()> {
     let stat = file::FileStat::of(&arguments.file.path)?;
     if arguments.json {
@@ -119,7 +119,7 @@ fn as_text(stat: &FileStat, now: SystemTime) -> String {
     text
 }
 
-/// Returns the warning about a file that users other than this one and root can write.
+/// Returns the warning about a cache file that users other than this one and root can write.
 pub(super) fn exposed(owner: u32) -> String {
     format!(
         "exposed    its owner, uid {owner}, or others can write it; do not trust these numbers\n"

@@ -11,7 +11,7 @@ use crate::args::icons::Lookup;
 use crate::output::target;
 use crate::{NEGATIVE, output};
 
-/// Prints the file of an icon, and writes the icon.
+/// Executes `haypile icons lookup`: prints the file of an icon, and writes the icon.
 pub(crate) fn run(arguments: &Lookup) -> anyhow::Result<ExitCode> {
     if let Some(path) = &arguments.output {
         target::check(path)?;

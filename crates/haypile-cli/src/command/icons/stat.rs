@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::args::icons::IconsStat;
 use crate::output;
 
-/// Prints what the index of a theme holds.
+/// Executes `haypile icons stat`: prints what the index of a theme contains.
 pub(crate) fn run(arguments: &IconsStat) -> anyhow::Result<ExitCode> {
     let (icons, cache) = super::open(&arguments.place, super::CacheNeed::Needed)?;
     let begin = Instant::now();

@@ -13,7 +13,7 @@ use crate::{NEGATIVE, interrupt, output};
 /// The most names that are listed of those that were not found.
 const MAX_LISTED: usize = 20;
 
-/// Renders icons into the cache.
+/// Executes `haypile icons warm`: renders icons into the cache.
 pub(crate) fn run(arguments: &Warm) -> anyhow::Result<ExitCode> {
     let (icons, cache) = super::open(&arguments.place, super::CacheNeed::Needed)?;
     let index = icons.index();

@@ -32,7 +32,7 @@ struct Step {
     results: Option<PathBuf>,
 }
 
-/// Runs every experiment and writes a report.
+/// Executes `haypile lab all`: runs every experiment and writes a report.
 pub(crate) fn run(arguments: &All) -> anyhow::Result<ExitCode> {
     let steps = steps(arguments)?;
     let directory = &arguments.output;

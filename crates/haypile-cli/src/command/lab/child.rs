@@ -11,8 +11,9 @@ use crate::{FAILURE, interrupt};
 /// Time between two looks at a running command.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Waits for the end of a command, and returns its exit status; that of a failure where a signal ended it. The first
-/// signal to this program asks the command to end as well: only Ctrl-C of a terminal reaches both.
+/// Waits for the end of a child process, and returns its exit status, or that of a failure if a
+/// signal ended it. The first signal to this program asks the child to end as well: only Ctrl-C in
+/// a terminal reaches both.
 pub(super) fn wait(mut child: Child) -> anyhow::Result<u8> {
     let mut is_asked = false;
     loop {

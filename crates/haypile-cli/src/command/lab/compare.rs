@@ -17,7 +17,8 @@ use crate::{NEGATIVE, output};
 /// Largest change that is printed as a percentage: 12 x is easier to read than +1100.0 %.
 const MOST_PERCENT: f64 = 9.99;
 
-/// Prints the comparison. The status is a negative answer if a row is beyond --fail-above.
+/// Executes `haypile lab compare`: prints the comparison of results. The exit status is 1 if a row
+/// exceeds --fail-above.
 pub(crate) fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
     let old = read(&arguments.old)?;
     let new = arguments.new.as_deref().map(read).transpose()?;

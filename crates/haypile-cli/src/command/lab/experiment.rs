@@ -18,7 +18,7 @@ use crate::output::table::fitting_table;
 use crate::output::{self, target};
 use crate::{NEGATIVE, input, interrupt};
 
-/// Runs an experiment. The status is a negative answer if some of its results are errors.
+/// Runs an experiment. The exit status is 1 if some of its results are errors.
 pub(crate) fn run(arguments: &ExperimentCommand) -> anyhow::Result<ExitCode> {
     // Before the first folder or server is there, which have to be removed.
     interrupt::watch()?;
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &ExperimentCommand) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// The host of an experiment that runs on this program's terminal.
+/// The terminal of this program, on which an experiment shows its progress and results.
 #[derive(Default)]
 pub(crate) struct Terminal {
     progress: Mutex<Option<Progress>>,

@@ -19,7 +19,8 @@ use crate::output::progress::Progress;
 use crate::output::{self, target};
 use crate::{FAILURE, NEGATIVE, interrupt};
 
-/// Runs a few short experiments, and prints each answer as soon as it is there.
+/// Executes `haypile lab first`: runs a few short experiments, and prints each answer as soon as it
+/// is known.
 pub(crate) fn run(arguments: &First) -> anyhow::Result<ExitCode> {
     if let Some(out) = &arguments.out {
         target::check(out)?;

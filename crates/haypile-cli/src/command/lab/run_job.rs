@@ -13,37 +13,37 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use crate::args::lab::{RunJob, RunTorture, RunTrace};
 use crate::output;
 
-/// Executes a job and prints its results.
+/// Executes a laboratory job and prints its results.
 pub(crate) fn run(arguments: &RunJob) -> anyhow::Result<()> {
     let RunJob { directory, subject, process } = arguments;
     runner::run(&haypile_lab::subjects(), &Assignment { directory, subject, process: *process })?;
     Ok(())
 }
 
-/// Loads pages as standard input orders.
+/// Loads web pages as orders on standard input say.
 pub(crate) fn pages() -> anyhow::Result<()> {
     // The end of standard input is read after a load, which may take minutes.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     pages::serve(&mut io::stdin().lock(), &mut io::stdout().lock())
 }
 
-/// Loads icons as standard input orders.
+/// Loads icons as orders on standard input say.
 pub(crate) fn icons() -> anyhow::Result<()> {
     experiment::icons::serve(&mut io::stdin().lock(), &mut io::stdout().lock())
 }
 
-/// Starts a command as standard input orders.
+/// Starts a command as orders on standard input say.
 pub(crate) fn start() -> anyhow::Result<()> {
     startup::serve()
 }
 
-/// Traces a command.
+/// Traces the system calls of a command.
 pub(crate) fn trace(arguments: &RunTrace) -> anyhow::Result<ExitCode> {
     let status = startup::serve_trace(&arguments.file, &arguments.command)?;
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
 }
 
-/// Runs the role of a torture that the orders name.
+/// Runs a process of the experiment `torture` in the role that its orders name.
 pub(crate) fn torture(arguments: &RunTorture) -> anyhow::Result<()> {
     let orders = role::Orders::parse(&arguments.orders)?;
     role::run(&orders, &role::open_ours)?;

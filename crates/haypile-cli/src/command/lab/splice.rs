@@ -8,8 +8,8 @@ use crate::args::lab::Splice;
 use crate::output::target;
 use crate::{NEGATIVE, output};
 
-/// Updates the tables of documents, or prints which are out of date. It reads all documents and
-/// renders all tables before it writes the first.
+/// Executes `haypile lab splice`: updates the tables of documents, or prints which are out of date.
+/// It reads all documents and renders all tables before it writes the first.
 pub(crate) fn run(arguments: &Splice) -> anyhow::Result<ExitCode> {
     let mut is_stale = false;
     let mut spliced = Vec::new();

@@ -43,7 +43,7 @@ struct Checked {
     error: Option<String>,
 }
 
-/// Runs the jobs of each subject.
+/// Executes `haypile rivals check`: runs small jobs on each subject of the rivals.
 pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
     interrupt::watch()?;
     let rivals = Rivals::find(arguments.place.checkout.as_deref())?;

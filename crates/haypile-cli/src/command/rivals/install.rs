@@ -8,7 +8,7 @@ use haypile_measure::rival::{Rival, Rivals};
 use crate::args::rivals::Install;
 use crate::{NEGATIVE, output};
 
-/// Makes the targets of rivals, and prints which of the rivals run afterwards.
+/// Executes `haypile rivals install`: installs rivals, and prints which of them run afterwards.
 pub(crate) fn run(arguments: &Install) -> anyhow::Result<ExitCode> {
     let rivals = Rivals::find(arguments.place.checkout.as_deref())?;
     let chosen = rivals.named(&arguments.names)?;

@@ -67,7 +67,7 @@ fn word(state: &State) -> &'static str {
     }
 }
 
-/// Returns the version of a subject, if its runner runs.
+/// Returns the version of a rival's subject, if the rival runs.
 pub(super) fn version<'a>(state: &'a State, subject: &str) -> Option<&'a str> {
     let State::Runs(listed) = state else { return None };
     let listed = listed.iter().find(|listed| listed.name == subject);

@@ -25,7 +25,7 @@ const HEADER: [&str; 20] = [
     "shards",
 ];
 
-/// Returns the lines. A point of a curve has only a hit ratio.
+/// Returns the results of simulations as lines of CSV. A point of a curve has only a hit ratio.
 pub(crate) fn lines(results: &[Results]) -> anyhow::Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(HEADER)?;

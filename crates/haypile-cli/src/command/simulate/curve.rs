@@ -23,7 +23,7 @@ const NOT_EXACT: &str = "Not exact: by bytes the curve of LRU cuts entries at th
 const SPREAD: &str = "The spread of lru is that of the parts of the sample. It bounds no error: what many ask for is in the sample or not. \
      Another --seed takes another sample.\n";
 
-/// Appends the curves as a table, a column for each policy, if there are any.
+/// Appends a table of the curves of miss ratios, with a column for each policy, if there are any.
 pub(crate) fn text(text: &mut String, one: &Results) {
     let simulated = if one.is_of_curve { one.sweep.contenders.as_slice() } else { &[] };
     let sizes = match &one.curve {
@@ -65,7 +65,7 @@ pub(crate) fn text(text: &mut String, one: &Results) {
     }
 }
 
-/// Checks that the plot can be written, before anything is simulated for it.
+/// Checks that the plot can be written, before anything is simulated.
 pub(crate) fn check(path: &Path, curves: usize) -> anyhow::Result<()> {
     if curves > MAX_CURVES {
         return Err(PlotError::TooManyCurves { curves }.into());
@@ -74,7 +74,7 @@ pub(crate) fn check(path: &Path, curves: usize) -> anyhow::Result<()> {
     output::target::check(path)
 }
 
-/// Plots the simulated policies and the LRU curve of each trace into a file.
+/// Plots the miss ratios of each trace, simulated and from the LRU curve, into a file.
 pub(crate) fn plot(results: &[Results], path: &Path) -> anyhow::Result<()> {
     let Some(first) = results.first() else { return Ok(()) };
     let is_one = results.len() == 1;

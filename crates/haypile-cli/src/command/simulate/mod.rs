@@ -26,35 +26,35 @@ use crate::command::watch::Watch;
 use crate::output::progress::Progress;
 use crate::{command, input, interrupt, output};
 
-/// Results of one trace.
+/// The simulation results of one trace.
 pub(crate) struct Results {
-    /// Name of the trace for people.
+    /// The name of the trace in tables.
     pub(crate) name: String,
     /// Number of the trace's requests.
     pub(crate) requests: u64,
     /// Number of the trace's distinct keys.
     pub(crate) keys: u64,
-    /// The part of the trace that was simulated, if it is not the whole trace.
+    /// The part of the trace that was simulated, if it is a sample.
     pub(crate) sample: Option<SampledTrace>,
-    /// The rule that weighs entries.
+    /// The rule by which entries are weighed, such as in bytes.
     pub(crate) accounting: Accounting,
     /// Whether the trace has sizes of values.
     pub(crate) has_sizes: bool,
-    /// Requested simulations.
+    /// The simulations to run: policies and sizes.
     pub(crate) sweep: Sweep,
-    /// Outcomes of the simulations.
+    /// The outcomes of the simulations, one for each policy and size.
     pub(crate) cells: Vec<Cell>,
-    /// The hit ratio under the opposite reading of sizes that change, where that matters.
+    /// The hit ratio under the opposite interpretation of changed sizes, if it differs.
     pub(crate) other_reading: Option<OtherReading>,
-    /// Whether the simulations are the points of a curve.
+    /// Whether the simulations are the points of a curve over sizes.
     pub(crate) is_of_curve: bool,
-    /// Whether the curve of LRU is requested.
+    /// Whether the user asked for the miss-ratio curve of LRU.
     pub(crate) wants_curve: bool,
-    /// The curve of LRU, and the sizes at which it is printed.
+    /// The miss-ratio curve of LRU, and the sizes at which it is printed.
     pub(crate) curve: Option<(LruCurve, Vec<u64>)>,
 }
 
-/// Returns the hit ratio, if there were reads.
+/// Returns the hit ratio of a simulation; `None` without reads.
 pub(crate) fn hit_ratio(outcome: &Outcome) -> Option<f64> {
     (outcome.counts.reads() > 0).then(|| outcome.counts.hit_ratio())
 }
@@ -64,25 +64,25 @@ impl Results {
         self.cells.iter().filter(|cell| cell.outcome.is_some()).count()
     }
 
-    /// Whether the curve has the misses of simulations.
+    /// Whether the LRU curve equals the simulated miss ratios.
     pub(crate) fn is_curve_exact(&self) -> bool {
         self.curve.as_ref().is_some_and(|(curve, _)| curve.is_exact())
     }
 
-    /// Returns the error of a point of the curve: that of the sampling, or 0 if it is exact. `None` if
-    /// there is an error that is not known.
+    /// Returns the error of a point of the LRU curve: that of the sampling, or 0 if it is exact;
+    /// `None` if its error is unknown.
     pub(crate) fn curve_error(&self, estimate: &Estimate) -> Option<f64> {
         let (curve, _) = self.curve.as_ref()?;
         (!curve.is_whole() || self.is_curve_exact()).then_some(estimate.error)
     }
 
-    /// Whether all requested results are there.
+    /// Whether all requested simulations were completed.
     pub(crate) fn is_complete(&self) -> bool {
         self.finished() == self.sweep.cells() && self.curve.is_some() == self.wants_curve
     }
 }
 
-/// Simulates traces, one after the other, and prints the results.
+/// Executes `haypile simulate`: simulates traces, one after the other, and prints the results.
 pub(crate) fn run(arguments: &Simulate) -> anyhow::Result<()> {
     let plan = SimulationPlan::new(arguments)?;
     input::check(&arguments.traces)?;

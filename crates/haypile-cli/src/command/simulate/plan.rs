@@ -33,9 +33,9 @@ enum Asked {
     Curve,
 }
 
-/// Plan of a simulation.
+/// The plan of a simulation: policies, sizes and what to print.
 pub(crate) struct SimulationPlan {
-    /// Whether the LRU curve is requested, which takes one pass.
+    /// Whether the user asked for the LRU curve, which takes one pass over the trace.
     pub(crate) has_lru_curve: bool,
     /// The way in which the simulated policies were asked for.
     asked: Asked,
@@ -122,7 +122,8 @@ impl SimulationPlan {
         !self.capacities.is_empty()
     }
 
-    /// Returns the sizes at which the curve of LRU is printed: those of the simulations next to it, if there are any.
+    /// Returns the sizes at which the LRU curve is printed: those of the simulations, if there are
+    /// any.
     pub(crate) fn curve_sizes(&self, trace: &Trace, sweep: &Sweep, curve: &LruCurve) -> Vec<u64> {
         if self.has_capacities() || self.is_of_curve() {
             return sweep.capacities.clone();
@@ -137,18 +138,18 @@ impl SimulationPlan {
         self.asked == Asked::Curve
     }
 
-    /// Returns the number of curves to plot for each trace.
+    /// Returns the number of miss-ratio curves to plot for each trace.
     pub(crate) fn curves(&self) -> usize {
         self.contenders.len() + usize::from(self.has_lru_curve)
     }
 
-    /// Returns the way in which traces are read: with the future, if a policy needs it.
+    /// Returns the options for reading traces: with the next use of each key, if a policy needs it.
     pub(crate) fn build(&self) -> BuildOptions {
         let next_use = self.contenders.iter().any(Contender::is_belady);
         BuildOptions { next_use, sampling: self.sampling, ..BuildOptions::default() }
     }
 
-    /// Returns the accounting of a trace's entries.
+    /// Returns the rule by which a trace's entries are weighed.
     pub(crate) fn accounting(&self, trace: &Trace) -> Accounting {
         self.accounting.unwrap_or(match trace.sizes() {
             Some(_) => Accounting::Bytes,
@@ -156,7 +157,7 @@ impl SimulationPlan {
         })
     }
 
-    /// Returns the simulations of a trace.
+    /// Returns the simulations to run on a trace.
     pub(crate) fn sweep(&self, trace: &Trace, accounting: Accounting, sizes: SizeRule) -> Sweep {
         let capacities = if self.has_capacities() {
             let is_share = |it: &CapacityArgument| matches!(it, CapacityArgument::Share(_));

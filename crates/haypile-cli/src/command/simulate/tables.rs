@@ -23,7 +23,7 @@ const NO_READS: &str = "no reads";
 const BELADY_BY_BYTES: &str =
     "belady is the optimum only where all entries weigh the same; by bytes others may hit more.\n";
 
-/// Returns all the text for people.
+/// Returns the results of simulations as tables for a terminal.
 pub(crate) fn text(results: &[Results], details: bool, all: bool) -> String {
     let mut text = String::new();
     for one in results {
@@ -118,12 +118,12 @@ fn matrices(text: &mut String, results: &[Results], all: bool) {
     matrix(text, results, None, |_, one| grouped(one.used));
 }
 
-/// Returns the hit ratio, if there were reads.
+/// Returns the hit ratio of a simulation as text; a dash without reads.
 pub(crate) fn hit_ratio_text(outcome: &Outcome) -> String {
     super::hit_ratio(outcome).map_or_else(|| NO_READS.to_owned(), ratio)
 }
 
-/// Returns the byte hit ratio, if the trace has sizes.
+/// Returns the byte hit ratio of a simulation as text; a dash if the trace has no sizes.
 pub(crate) fn byte_hit_ratio(of: &Results, outcome: &Outcome) -> String {
     match super::hit_ratio(outcome) {
         None => NO_READS.to_owned(),
@@ -148,7 +148,7 @@ fn unit(results: &[Results]) -> &'static str {
     }
 }
 
-/// Returns the header of a column of capacities.
+/// Returns the heading of a table's column of cache sizes.
 pub(crate) fn capacity_header(results: &[Results]) -> String {
     if unit(results) == "objects" { "Objects" } else { "Size" }.to_owned()
 }

@@ -16,7 +16,7 @@ const HPT: &str = ".hpt";
 /// Ending of the form that libCacheSim reads.
 const ORACLE_GENERAL: &str = ".oracleGeneral.bin";
 
-/// Converts a trace.
+/// Executes `haypile trace convert`: converts a trace to another format.
 pub(crate) fn run(arguments: &Convert) -> anyhow::Result<()> {
     let target = &arguments.target;
     let name = target.to_string_lossy();

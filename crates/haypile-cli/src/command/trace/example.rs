@@ -16,7 +16,8 @@ const TRACE: &[u8] =
 /// Its path in these examples.
 const PATH: &str = "traces/redis-build.csv.zst";
 
-/// Writes the trace. One that is there already stays.
+/// Executes `haypile trace example`: writes the example trace. A file that exists already is not
+/// replaced.
 pub(crate) fn run(arguments: &Example) -> anyhow::Result<()> {
     let path = arguments.output.as_deref().unwrap_or(Path::new(PATH));
     if path == Path::new("-") {

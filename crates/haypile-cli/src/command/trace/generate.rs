@@ -17,7 +17,7 @@ use crate::{interrupt, output};
 /// Requests written between two checks of the clock and of Ctrl-C.
 const BLOCK_REQUESTS: u64 = 1 << 14;
 
-/// Generates a trace.
+/// Executes `haypile trace generate`: generates a synthetic trace.
 pub(crate) fn run(arguments: &Generate) -> anyhow::Result<()> {
     if arguments.writes + arguments.deletes > 1.0 {
         bail!("--writes and --deletes together exceed 100 % of the requests");

@@ -15,7 +15,7 @@ use crate::{input, interrupt, output};
 /// Version of the JSON's form. Fields may be added within a version.
 const VERSION: u32 = 1;
 
-/// Describes a trace.
+/// Executes `haypile trace info`: describes a trace.
 pub(crate) fn run(arguments: &Info) -> anyhow::Result<()> {
     interrupt::watch()?;
     let (trace, known) =

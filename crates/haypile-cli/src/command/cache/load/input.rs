@@ -8,9 +8,9 @@ use anyhow::{Context, bail};
 
 use crate::output::progress::Progress;
 
-/// Source of the lines.
+/// The input of `haypile load`: a file or standard input.
 pub(super) struct LoadInput {
-    /// Name for messages.
+    /// The name of the input in messages.
     pub(super) name: String,
     reader: Box<dyn BufRead + Send>,
     /// Whether the rest of a too long line comes next.
@@ -19,7 +19,7 @@ pub(super) struct LoadInput {
     total_bytes: Option<u64>,
 }
 
-/// Line of the input.
+/// A part of the input of `haypile load`: a line, or why it cannot be used.
 pub(super) enum Piece<'a> {
     /// A line without its end.
     Whole(&'a [u8]),
@@ -45,7 +45,7 @@ impl LoadInput {
         Ok(Self { name, reader: Box::new(BufReader::new(file)), in_line: false, total_bytes })
     }
 
-    /// Returns a progress bar that counts bytes.
+    /// Returns a progress bar that counts the bytes read.
     pub(super) fn progress(&self) -> Progress {
         let what = format!("loading {}", self.name);
         match self.total_bytes {
@@ -54,7 +54,7 @@ impl LoadInput {
         }
     }
 
-    /// Reads the next line into `buffer`, at most one byte more than the limit.
+    /// Reads the next line of the input into `buffer`, at most one byte more than the limit.
     pub(super) fn next<'a>(
         &mut self,
         buffer: &'a mut Vec<u8>,

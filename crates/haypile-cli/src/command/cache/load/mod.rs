@@ -29,7 +29,7 @@ const MAX_LINE_BYTES: u64 = 8 << 30;
 /// Number of bad lines that are printed.
 const SHOWN: usize = 10;
 
-/// Loads entries into a cache.
+/// Executes `haypile load`: writes the entries of a dump into a cache.
 pub(crate) fn run(arguments: &Load) -> anyhow::Result<()> {
     // Opened before the cache, because opening a cache may create it.
     let input = LoadInput::open(&arguments.file)?;
