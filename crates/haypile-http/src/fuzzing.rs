@@ -9,7 +9,7 @@ use crate::storage::format::{decode, encode};
 
 pub use crate::proxy::fuzzing::{Conversation, converse};
 
-/// Reads bytes as an entry of a store; returns whether they are one.
+/// Decodes bytes as an entry of a store, for fuzzing; returns whether they are valid.
 ///
 /// # Panics
 ///

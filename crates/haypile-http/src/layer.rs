@@ -14,8 +14,8 @@ use tower_service::Service;
 
 use crate::cache::{Body, BoxError, HttpCache, Origin, ServiceOrigin};
 
-/// A layer that puts an [`HttpCache`] around services that answer HTTP requests with absolute URIs: clients. Around
-/// those of a server, [`server`](Self::server) puts it.
+/// A tower layer that puts an [`HttpCache`] around HTTP clients: services that answer requests with
+/// absolute URIs. For the services of a server, see [`server`](Self::server).
 ///
 /// A service that decodes bodies or follows redirects belongs
 /// outside of the cache, so that what is stored is what the origin sent.
@@ -23,13 +23,13 @@ use crate::cache::{Body, BoxError, HttpCache, Origin, ServiceOrigin};
 pub struct CacheLayer(HttpCache);
 
 impl CacheLayer {
-    /// Returns a layer; all services in it share the cache.
+    /// Returns a layer for clients; all services in it share the cache.
     pub fn new(cache: HttpCache) -> Self {
         Self(cache)
     }
 
-    /// Returns a layer for a server, such as one of axum or hyper: it takes the host from `Host`, and
-    /// answers errors of its service itself.
+    /// Returns a layer for a server, such as one of axum or hyper: it takes the host from the
+    /// `Host` field, and answers errors of its service itself.
     ///
     /// ```
     /// use haypile_http::{CacheLayer, HttpCache};
@@ -44,7 +44,7 @@ impl CacheLayer {
     }
 }
 
-/// A layer that puts an [`HttpCache`] around the services of a server.
+/// A tower layer that puts an [`HttpCache`] around the services of a server.
 ///
 /// Whatever a response depends on besides its URL, `Vary` has to name; a page for one user says
 /// `Cache-Control: private`. Middleware that decides who may see a page belongs outside of the cache.
@@ -55,7 +55,8 @@ pub struct ServerLayer {
 }
 
 impl ServerLayer {
-    /// Makes the URLs of requests those of https, as clients ask for them and purges name them.
+    /// Makes the layer treat URLs of requests as `https`, as clients ask for them and purges name
+    /// them.
     #[must_use]
     pub fn https(self) -> Self {
         Self { scheme: Scheme::HTTPS, ..self }
@@ -71,7 +72,7 @@ impl<S> Layer<S> for ServerLayer {
     }
 }
 
-/// A service of a server behind a cache.
+/// A service of a server, with a cache in front of it.
 #[derive(Clone, Debug)]
 pub struct ServerService<S> {
     cache: HttpCache,
@@ -153,7 +154,7 @@ impl<S> Layer<S> for CacheLayer {
     }
 }
 
-/// A service behind a cache.
+/// A client service, with a cache in front of it.
 #[derive(Clone, Debug)]
 pub struct CacheService<S> {
     cache: HttpCache,

@@ -9,7 +9,8 @@ const MOST_OF_ONE_BYTES: u64 = ALL_AHEAD_BYTES / 4;
 /// The bytes that a fill takes at a time.
 const STEP_BYTES: u64 = 256 << 10;
 
-/// The memory that is left for the fills of a cache to be ahead of their readers.
+/// The memory that all response bodies in transit may use for bytes that their readers have not
+/// taken yet.
 #[derive(Debug)]
 pub(super) struct Ahead {
     left: AtomicU64,
@@ -22,8 +23,8 @@ impl Default for Ahead {
 }
 
 impl Ahead {
-    /// Changes the bytes that a fill has taken to the bytes that it needs, or to fewer if fewer are
-    /// left.
+    /// Changes the bytes that a body in transit has reserved to the number that it needs, or to
+    /// fewer if fewer are left.
     pub(super) fn adjust(&self, taken: &mut u64, needed: u64) {
         let needed = needed.min(MOST_OF_ONE_BYTES).next_multiple_of(STEP_BYTES);
         if needed < *taken {

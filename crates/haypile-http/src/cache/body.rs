@@ -13,7 +13,7 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 /// A boxed error of any type.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-/// The reason why a body breaks off before its end. Several readers of one body get it.
+/// The error of a body that breaks off before its end. All readers of the body get the same error.
 #[derive(Clone, Debug)]
 pub struct BodyError(Arc<str>);
 
@@ -24,7 +24,8 @@ impl BodyError {
     }
 }
 
-/// Returns the text of an error and of its sources: the cause is often in the last of them alone.
+/// Returns the text of an error with those of its sources, because the cause is often in the last
+/// of them alone.
 pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -63,7 +64,7 @@ enum BodyKind {
 }
 
 impl Body {
-    /// Returns a body without bytes.
+    /// Returns an empty body.
     pub fn empty() -> Self {
         Self::full(Bytes::new())
     }
@@ -83,7 +84,8 @@ impl Body {
         Self(BodyKind::Foreign(Box::pin(body)))
     }
 
-    /// Returns the bytes of a body that is in memory: it can be sent more than once.
+    /// Returns the bytes of a body that is in memory, which can be sent more than once; `None` for
+    /// any other body.
     #[cfg(feature = "reqwest")]
     pub(crate) fn in_memory(&self) -> Option<Bytes> {
         match &self.0 {
@@ -92,7 +94,7 @@ impl Body {
         }
     }
 
-    /// Returns a body of these frames, with its length if that is known.
+    /// Returns a body that reads these frames, with its length if that is known.
     pub(super) fn frames(
         frames: impl Stream<Item = Result<Frame<Bytes>, BodyError>> + Send + 'static,
         length: Option<u64>,

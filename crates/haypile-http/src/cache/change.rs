@@ -15,7 +15,8 @@ use crate::storage::{Group, LONGEST_PREFIX, MOST_GROUPS, origin_of};
 const IN_ANY_GROUP: &str = "\0";
 
 impl HttpCache {
-    /// Sends a request that may change the responses to others, and invalidates the stored ones.
+    /// Sends a request that may change other responses (such as a POST), and invalidates the stored
+    /// ones.
     pub(super) async fn send_and_invalidate(
         &self,
         origin: impl Origin,
@@ -87,7 +88,7 @@ impl HttpCache {
     }
 
     /// Invalidates all responses of an origin if its response to a request for this URI demands
-    /// that.
+    /// that (`Clear-Site-Data`).
     pub(super) async fn heed_clearing(&self, uri: &Uri, response: &response::Parts) {
         if clears_origin(&self.inner.rules, uri, response)
             && let Ok(target) = Target::of(uri)
@@ -111,8 +112,8 @@ impl HttpCache {
         self.inner.storage.purge_groups(groups, false).await;
     }
 
-    /// Returns the groups of a response with these group names: for operators, for its origin, and the one of all
-    /// responses that its origin has in groups.
+    /// Returns the groups of a response that states these group names, in the scopes of operators
+    /// and of its origin, and the group of all such responses of its origin.
     pub(super) fn groups(&self, name: &[u8], named: &[String]) -> Vec<Group> {
         let (all, origin) = (self.partitioned(""), origin_of(name));
         let mut groups: Vec<Group> = named

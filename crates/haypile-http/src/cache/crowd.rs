@@ -22,7 +22,7 @@ const SHORTEST_PATIENCE: Duration = Duration::from_secs(1);
 /// The requests that may take too long before one goes to the origin whatever others do.
 const MOST_STUCK: u32 = 2;
 
-/// The requests that may wait for the response to another request.
+/// A choice of which requests may wait for the response to another request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Collapse {
     /// All requests that the other response may answer. Those with `Authorization` wait only where
@@ -35,7 +35,8 @@ pub enum Collapse {
     Off,
 }
 
-/// The effect of a client's `no-cache` and `max-age=0`, which browsers send where a user reloads a page.
+/// The effect of a client's `no-cache` and `max-age=0`, which browsers send when a user reloads a
+/// page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientNoCache {
     /// Each such request goes to the origin.
@@ -48,25 +49,25 @@ pub enum ClientNoCache {
     Ignore,
 }
 
-/// A request that may wait for the response to another.
+/// A request that may wait for the response to another one.
 pub(super) struct Waiting<'a> {
     pub(super) parts: &'a request::Parts,
     pub(super) asked: &'a RequestDirectives,
-    /// The name that all requests for the same response have in common.
+    /// The key that all requests for the same response have in common.
     pub(super) key: Bytes,
     pub(super) why: Forwarded,
-    /// The longest time for which one other request delays this one.
+    /// The longest time for which another request may delay this one.
     pub(super) patience: Duration,
-    /// Whether a stale response is better than to wait longer.
+    /// Whether a stale response can be served instead of waiting longer.
     pub(super) has_stale: bool,
-    /// Whether the last request for the target failed.
+    /// Whether the last request for the target (URL) failed.
     pub(super) is_failing: bool,
     /// The serial number of this request among those to the origin, if only a response to a later
     /// one may answer it.
     pub(super) ticket: Option<u64>,
 }
 
-/// The outcome of waiting for another request that has the same response on its way.
+/// The outcome of waiting for the response to another request.
 pub(super) enum Joined {
     /// No other request is on its way: this one goes to the origin, and leads those that come
     /// later.
@@ -120,7 +121,7 @@ async fn changed(followed: &mut Followed) -> Progress {
 }
 
 impl HttpCache {
-    /// Whether a request may wait for the response to another, and others for its own.
+    /// Whether a request may wait for the response to another one, and others for its own.
     pub(super) fn may_wait(
         &self,
         parts: &request::Parts,
@@ -149,7 +150,7 @@ impl HttpCache {
             && (!headers.contains_key(AUTHORIZATION) || is_shared())
     }
 
-    /// Returns the longest time for which one request may delay another for the same target.
+    /// Returns the longest time for which one request may delay another one for the same URL.
     pub(super) fn patience(&self, entry: Option<&Entry>) -> Duration {
         let of_last = |entry: &Entry| {
             let response = entry.responses.first().map(|response| &response.head);
@@ -160,7 +161,7 @@ impl HttpCache {
         entry.and_then(of_last).map_or(LONGEST_PATIENCE, bound).min(self.inner.collapse_wait)
     }
 
-    /// Waits, for a while, for another request that has the same response on its way.
+    /// Waits, for a limited time, for the response to another request for the same.
     pub(super) async fn join(
         &self,
         origin: impl Origin,
@@ -270,14 +271,14 @@ impl HttpCache {
     }
 }
 
-/// Returns the directives of a request without those of a reload: `no-cache` and `max-age=0`.
+/// Returns the cache directives of a request without those of a reload: `no-cache` and `max-age=0`.
 pub(super) fn without_reload(asked: &RequestDirectives) -> RequestDirectives {
     let max_age = asked.max_age.filter(|longest| !longest.is_zero());
     RequestDirectives { no_cache: false, max_age, ..asked.clone() }
 }
 
-/// Returns the name of the variant of a target that a request asks for, by the fields in the `Vary` of a response;
-/// `None` if the response answers one request alone.
+/// Returns the key of the variant that a request asks for, by the fields in the `Vary` of a
+/// response; `None` if the response answers only its own request.
 pub(super) fn variant_key(
     name: &Bytes,
     request: &HeaderMap,

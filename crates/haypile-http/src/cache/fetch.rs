@@ -41,30 +41,30 @@ const MOST_REFERENCE_BYTES: usize = 64;
 const SHORTEST_NAP: Duration = Duration::from_millis(1);
 const LONGEST_NAP: Duration = Duration::from_millis(20);
 
-/// A request that the origin has to answer.
+/// A request that goes to the origin, with what the cache knows about it.
 pub(super) struct Fetch {
     pub(super) cache: HttpCache,
     pub(super) parts: request::Parts,
-    /// The directives of the request, as the cache heeds them.
+    /// The cache directives of the request, as far as the cache heeds them.
     pub(super) directives: RequestDirectives,
     pub(super) name: Bytes,
-    /// The entry as it was read; `None` if the store does not answer.
+    /// The stored entry, as it was read before; `None` if the store did not answer.
     pub(super) read: Option<Read>,
-    /// The response to revalidate.
+    /// The stored response to revalidate, if there is one.
     pub(super) stale: Option<Stale>,
     pub(super) why: Forwarded,
-    /// The leader, which informs the requests that wait for the response.
+    /// The guard that informs the requests which wait for this one's response.
     pub(super) leader: Option<Leader>,
-    /// The longest time for which another process delays the request.
+    /// The longest time for which a request of another process may delay this one.
     pub(super) patience: Duration,
-    /// Whether the origin is asked for the whole response, though the client asks for less.
+    /// Whether the origin is asked for the whole response, although the client asks for less.
     pub(super) asks_for_all: bool,
 }
 
 /// A stored response that has to be revalidated before it is used.
 pub(super) struct Stale {
     pub(super) response: StoredResponse,
-    /// Whether the response may be served if the origin fails.
+    /// Whether the stored response may be served if the origin fails.
     pub(super) may_be_served_on_error: bool,
 }
 
@@ -78,7 +78,7 @@ enum ClaimedName {
     Answered(Response<Body>),
 }
 
-/// A response of the origin, with the times at which its request was sent and it came.
+/// A response from the origin, with the times at which its request was sent and at which it came.
 pub(super) struct Received {
     pub(super) response: response::Parts,
     pub(super) body: Body,
@@ -105,8 +105,8 @@ impl Refusal {
 }
 
 impl Fetch {
-    /// Sends the request, and returns the response. What follows, and what others wait for, does not
-    /// end if the caller goes.
+    /// Sends the request to the origin, and returns the response. Storing it continues if the
+    /// client disconnects, and so does what other requests wait for.
     pub(super) async fn start(self, origin: impl Origin) -> Answered {
         if self.parts.method != Method::GET {
             return self.head(origin).await;
@@ -116,7 +116,7 @@ impl Fetch {
         answered.await.unwrap_or_else(|_| Err("the request was given up".into()))
     }
 
-    /// Passes on a response that is there already, and stores it if it may be.
+    /// Returns a response from the origin to the client, and stores it if that is permitted.
     pub(super) async fn keep(
         self,
         origin: impl Origin,
@@ -573,8 +573,9 @@ impl Fetch {
 }
 
 impl HttpCache {
-    /// Returns the generation and the purge number under which a request that is sent now begins, after its entry was
-    /// read; `None` if its response may not be stored.
+    /// Returns the entry's generation and the number of the last purge, for a request to the origin
+    /// that begins now; a response is stored only if both are unchanged. Returns `None` if the
+    /// response may not be stored.
     pub(super) async fn begin(
         &self,
         parts: &request::Parts,

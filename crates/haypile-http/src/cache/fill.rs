@@ -26,7 +26,7 @@ const MOST_BEHIND_BYTES: u64 = 1 << 20;
 /// who then lose it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A response body on its way from the origin, as far as it has come.
+/// A response body in transit from the origin, with the part that has arrived so far.
 #[derive(Debug)]
 pub(crate) struct Fill {
     storage: Storage,
@@ -56,14 +56,14 @@ struct FillState {
     outcome: Option<Result<(), BodyError>>,
 }
 
-/// A reader of a [`Fill`] from its beginning to its end.
+/// A reader of a response body in transit, from its beginning to its end.
 #[derive(Debug)]
 pub(crate) struct Reader {
     fill: Arc<Fill>,
     number: usize,
 }
 
-/// The reason why a reader gets no more of the body.
+/// The reason why a reader gets no more bytes of a body in transit.
 #[derive(Debug)]
 pub(super) enum Lost {
     /// The piece that begins here was evicted before it was read.
@@ -91,7 +91,7 @@ enum Next {
 }
 
 impl Fill {
-    /// Returns a fill of which nothing has come, and its first reader.
+    /// Returns a body in transit of which nothing has arrived, and its first reader.
     pub(super) fn new(storage: Storage, ahead: Arc<Ahead>) -> (Arc<Self>, Reader) {
         let state = FillState {
             kept: VecDeque::new(),
@@ -111,8 +111,8 @@ impl Fill {
         (fill, reader)
     }
 
-    /// Returns a new reader of the body from its beginning; `None` if the body is not stored, or its beginning is
-    /// neither kept nor stored.
+    /// Returns a new reader of the body in transit, from its beginning; `None` if the body is not
+    /// stored, or its beginning is no longer available.
     pub(crate) fn reader(self: &Arc<Self>) -> Option<Reader> {
         let mut state = self.state.lock();
         if !state.is_stored || state.begin > state.stored || matches!(state.outcome, Some(Err(_))) {
@@ -123,8 +123,8 @@ impl Fill {
         Some(Reader { fill: Arc::clone(self), number })
     }
 
-    /// Reads the body from the origin until it ends or has no readers left, and calls `commit` with the stored part
-    /// when the body is complete, before the readers learn that.
+    /// Reads the body from the origin until its end, or until it has no readers left. Calls
+    /// `commit` with the stored part when the body is complete, before readers see its end.
     pub(crate) async fn run<Commit>(
         &self,
         mut body: Body,
@@ -197,7 +197,7 @@ impl Fill {
         }
     }
 
-    /// Whether the body is not stored, though it should have been.
+    /// Whether storing the body was given up, for example because it is too large.
     pub(crate) fn is_given_up(&self) -> bool {
         !self.state.lock().is_stored
     }
@@ -354,7 +354,7 @@ impl FillState {
 }
 
 impl Reader {
-    /// Returns the next piece, as soon as it has come; `None` at the end.
+    /// Returns the next piece of the body in transit as soon as it has arrived; `None` at the end.
     pub(super) async fn next(&mut self) -> Option<Result<Bytes, Lost>> {
         loop {
             let changed = self.fill.changed.notified();

@@ -12,7 +12,7 @@ use super::fill::Fill;
 use crate::semantics::Stored;
 use crate::storage::{Begun, Group};
 
-/// The requests that are on their way to the origin, by what they ask for.
+/// The requests in progress to the origin, by the key of their response.
 #[derive(Debug, Default)]
 pub(super) struct Flights {
     by_name: Mutex<HashMap<Bytes, Flight>>,
@@ -28,7 +28,7 @@ struct Flight {
     progress: watch::Sender<Progress>,
 }
 
-/// The progress of a request that is on its way.
+/// The progress of a request to the origin that others wait for.
 #[derive(Clone, Debug)]
 pub(super) enum Progress {
     /// The origin has not answered yet.
@@ -47,7 +47,7 @@ pub(super) enum Progress {
     Alone,
 }
 
-/// A response that is being stored.
+/// A response from the origin that is being stored.
 #[derive(Debug)]
 pub(super) struct Coming {
     pub(super) head: Stored,
@@ -57,37 +57,40 @@ pub(super) struct Coming {
     pub(super) length: Option<u64>,
 }
 
-/// The role of a request that finds nothing of use.
+/// The role of a request that finds no usable stored response: it asks the origin, or waits for the
+/// request that does.
 pub(super) enum Boarding {
     Lead(Leader),
     Follow(Followed),
 }
 
-/// A request for whose response another one waits.
+/// A request in progress to the origin, for whose response another one waits.
 #[derive(Debug)]
 pub(super) struct Followed {
     number: u64,
     pub(super) progress: watch::Receiver<Progress>,
 }
 
-/// The right to ask the origin. Others wait until it is dropped, at most.
+/// The right to ask the origin for a response, while other requests wait. They wait until it is
+/// dropped, at most.
 #[derive(Debug)]
 pub(super) struct Leader {
     flights: Arc<Flights>,
     name: Bytes,
     number: u64,
     progress: watch::Sender<Progress>,
-    /// Whether a request before it is still on its way, and with it the claim among processes.
+    /// Whether an earlier request for the same is still in progress, which holds the right to ask
+    /// among processes.
     pub(super) is_second: bool,
 }
 
 impl Flights {
-    /// Returns the place of a request that comes now among those that are sent.
+    /// Returns the serial number of a request that comes now, among those sent to the origin.
     pub(super) fn ticket(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Joins the request for the same response that is on its way, or leads a new one.
+    /// Joins the request for the same response that is in progress, or starts a new one.
     pub(super) fn board(self: &Arc<Self>, name: &Bytes) -> Boarding {
         let mut by_name = self.by_name.lock();
         if let Some(flight) = by_name.get(name) {
@@ -97,8 +100,9 @@ impl Flights {
         Boarding::Lead(self.lead(&mut by_name, name, false))
     }
 
-    /// Returns a second leader next to the one followed, which takes long: those who wait get the response
-    /// that comes first. `None` if that is not on its way any more, or has a second one.
+    /// Starts a second request to the origin in addition to a slow one: those who wait get the
+    /// response that comes first. Returns `None` if the slow one is over, or a second one is in
+    /// progress.
     pub(super) fn reinforce(self: &Arc<Self>, name: &Bytes, slow: &Followed) -> Option<Leader> {
         let mut by_name = self.by_name.lock();
         let flight = by_name.get_mut(name);
@@ -108,8 +112,8 @@ impl Flights {
         Some(Leader { flights, name, number, progress: flight.progress.clone(), is_second: true })
     }
 
-    /// Returns the leader that takes the place of the one followed, whose response is of no use; `None` if
-    /// another request has taken it.
+    /// Starts a request to the origin in place of one whose response cannot be used; returns `None`
+    /// if another request has already replaced it.
     pub(super) fn supersede(self: &Arc<Self>, name: &Bytes, old: &Followed) -> Option<Leader> {
         let mut by_name = self.by_name.lock();
         if let Some(flight) = by_name.get(name) {
@@ -143,14 +147,15 @@ impl Flights {
 }
 
 impl Followed {
-    /// Whether the request that is followed was sent after the one with this ticket came.
+    /// Whether the awaited request was sent to the origin after the request with this serial number
+    /// came.
     pub(super) fn is_after(&self, ticket: u64) -> bool {
         self.number > ticket
     }
 }
 
 impl Leader {
-    /// Returns the name that all requests for the same response have in common.
+    /// Returns the key that all requests for the same response have in common.
     pub(super) fn name(&self) -> &Bytes {
         &self.name
     }

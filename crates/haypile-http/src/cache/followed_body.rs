@@ -18,8 +18,9 @@ struct Followed {
     rest: Rest,
 }
 
-/// Returns the bytes of a [`Fill`](super::fill::Fill), of which it has `length`, if that is known. What one who
-/// reads slowly has lost comes from the origin, if there is a way; otherwise the body breaks off.
+/// Returns the bytes of a body in transit ([`Fill`](super::fill::Fill)), of `length` bytes if that
+/// is known. Bytes that a slow reader has missed are fetched from the origin, if possible;
+/// otherwise the body breaks off.
 pub(super) fn followed_body(reader: Reader, length: Option<u64>, rescue: Option<Rescue>) -> Body {
     let followed = Followed { reader: Some(reader), at: 0, length, rest: Rest::new(rescue) };
     let frames = stream::unfold(Some(followed), async |followed| {

@@ -78,9 +78,10 @@ struct Inner {
     level_names: Vec<Arc<str>>,
 }
 
-/// An origin's failure that no stored response covers.
+/// The error of a request that the origin failed to answer, and for which no stored response may be
+/// served.
 pub(crate) struct Failed {
-    /// The reason why the request went to the origin.
+    /// The reason why the request went to the origin instead of being answered from the cache.
     #[cfg_attr(
         not(feature = "proxy"),
         expect(dead_code, reason = "the proxy's own responses say it")
@@ -96,7 +97,7 @@ impl Failed {
     }
 }
 
-/// A builder of an [`HttpCache`].
+/// A builder that sets up an [`HttpCache`].
 #[derive(Debug)]
 #[must_use]
 pub struct Builder {
@@ -112,61 +113,65 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Sets the rules that the cache follows; by default, those of a shared cache.
+    /// Sets the rules of HTTP caching to follow; by default, those of a shared cache.
     pub fn rules(mut self, rules: Rules) -> Self {
         self.rules = rules;
         self
     }
 
-    /// Makes the cache private to one user, under the rules of private caches. The name is part of every key, so that
-    /// users who share a store never get each other's responses; it is stored as it is.
+    /// Makes the cache private to one user, under the rules of private caches. The user's name is
+    /// part of every key, so that users of one store never get each other's responses; it is stored
+    /// as it is.
     pub fn private(mut self, user: impl Into<String>) -> Self {
         self.rules = Rules::private();
         self.partition = Some(user.into());
         self
     }
 
-    /// Sets the clock; by default, the system's.
+    /// Sets the clock that decides whether responses are fresh; by default, the system's.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Sets for how long a call of the store may delay a response, 250 ms otherwise. One that takes
-    /// longer counts as a miss.
+    /// Sets for how long a call of the store may delay a response (250 ms by default). A call that
+    /// takes longer counts as a miss.
     pub fn store_limit(mut self, limit: Duration) -> Self {
         self.store_limit = limit;
         self
     }
 
-    /// Sets which requests wait for the response to another for the same; otherwise all that it may
-    /// answer.
+    /// Sets which requests wait for the response to another request for the same; by default, all
+    /// that it may answer.
     pub fn collapse(mut self, collapse: Collapse) -> Self {
         self.collapse = collapse;
         self
     }
 
-    /// Sets the effect of a client's `no-cache`; by default, such requests that come together become one request.
+    /// Sets the effect of a client's `no-cache`; by default, concurrent requests with it become one
+    /// request to the origin.
     pub fn client_no_cache(mut self, effect: ClientNoCache) -> Self {
         self.client_no_cache = effect;
         self
     }
 
     /// Sets for how long, in all, a request waits for the responses to others before it goes to the
-    /// origin itself; otherwise it is the `compute_wait` of the store. One that takes twice as long as the
-    /// last one of its target, but at least a second, or five seconds, delays no other for longer.
+    /// origin itself; by default, the store's `compute_wait`. A request that takes twice as long as
+    /// the last one for its URL, but at least a second, or five seconds, delays no other for
+    /// longer.
     pub fn collapse_wait(mut self, wait: Duration) -> Self {
         self.collapse_wait = Some(wait);
         self
     }
 
-    /// Sets the length of the largest body that is stored; a sixteenth of the store otherwise.
+    /// Sets the size of the largest body that is stored, in bytes; by default, a sixteenth of the
+    /// store.
     pub fn largest_body(mut self, bytes: u64) -> Self {
         self.largest_body = Some(bytes);
         self
     }
 
-    /// Returns the cache.
+    /// Returns the HTTP cache with these settings.
     pub fn build(self) -> HttpCache {
         let storage = Storage::new(&self.cache, &self.rules, self.store_limit);
         let compute_wait = self.cache.store().compute_wait();
@@ -189,7 +194,7 @@ impl Builder {
 }
 
 impl HttpCache {
-    /// Begins to set up a cache that keeps responses in this one.
+    /// Returns a builder of an HTTP cache that keeps responses in this store.
     pub fn builder(cache: Cache) -> Builder {
         Builder {
             cache,
@@ -204,8 +209,8 @@ impl HttpCache {
         }
     }
 
-    /// Answers a request from the cache, or has the origin answer it. The URI of the request has to
-    /// be absolute; with another it goes to the origin.
+    /// Answers a request from the cache, or forwards it to the origin. The URI of the request has
+    /// to be absolute; a request with another one is forwarded.
     ///
     /// # Errors
     ///
@@ -218,8 +223,8 @@ impl HttpCache {
         self.try_answer(origin, request).await.map_err(|failed| failed.error)
     }
 
-    /// Answers a request like [`answer`](Self::answer), and on failure also returns why the request
-    /// went to the origin.
+    /// Answers a request like [`answer`](Self::answer), and in case of failure also returns why the
+    /// request was forwarded to the origin.
     pub(crate) async fn try_answer(
         &self,
         origin: impl Origin,
@@ -293,18 +298,19 @@ impl HttpCache {
         Ok(response)
     }
 
-    /// Returns the counts of the store in Prometheus' text format; `None` if it does not say them.
+    /// Returns the counts of the store in Prometheus' text format; `None` if the store cannot
+    /// report them.
     pub async fn prometheus(&self) -> Option<String> {
         self.inner.storage.prometheus().await
     }
 
-    /// Returns the calls of the store that were of no help so far.
+    /// Returns the counts of store calls that failed, were too slow, or were skipped.
     pub fn store_troubles(&self) -> StoreTroubles {
         self.inner.storage.troubles()
     }
 }
 
-/// Adds the cache's status to the response of an origin.
+/// Adds the `Cache-Status` of this cache to a response from the origin.
 pub(crate) fn tell(response: &mut Response<Body>, mut status: Status) {
     if status.forwarded.is_some() && status.origin_status.is_none() {
         status.origin_status = Some(response.status().as_u16());
@@ -312,7 +318,7 @@ pub(crate) fn tell(response: &mut Response<Body>, mut status: Status) {
     attach(response, status);
 }
 
-/// Puts a status into the fields and the extensions of a response.
+/// Puts a `Cache-Status` into the fields and the extensions of a response.
 pub(crate) fn attach(response: &mut Response<Body>, status: Status) {
     status.append_to(response.headers_mut());
     response.extensions_mut().insert(status);

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::semantics::RequestDirectives;
 
-/// The use of the cache for one request, among the request's extensions: the modes of the Fetch
-/// standard (<https://fetch.spec.whatwg.org/#concept-request-cache-mode>).
+/// The way in which one request uses the cache (an extension of the request): the modes of the Fetch standard
+/// (<https://fetch.spec.whatwg.org/#concept-request-cache-mode>).
 ///
 /// ```
 /// use haypile_http::CacheMode;
@@ -31,7 +31,7 @@ pub enum CacheMode {
 }
 
 impl CacheMode {
-    /// Adds the directives of this mode to those of a request.
+    /// Adds the cache directives of this mode to those of a request.
     pub(super) fn apply(self, asked: &mut RequestDirectives) {
         match self {
             Self::Default => {}
@@ -49,14 +49,14 @@ impl CacheMode {
     }
 }
 
-/// The time for which the response to one request is fresh, among the request's extensions, in the place
-/// of what the response says itself. It does not make a response storable that is not, such as a `private`
-/// one in a shared cache.
+/// The time for which the response to one request is fresh (an extension of the request), in place
+/// of what the response states. It does not make a response storable that is not, such as a
+/// `private` one in a shared cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheTtl(pub Duration);
 
-/// The name of what one request asks for, among its extensions, in the place of its URL: requests with the
-/// same name share their responses. Purges by URL, and requests that change the URL, do not reach it;
-/// purges by group do.
+/// The key of the response to one request (an extension of the request), in place of its URL:
+/// requests with the same key share their responses. Purges by URL, and requests that change the
+/// URL, do not reach it; purges by group do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheKey(pub String);

@@ -36,12 +36,12 @@ where
     }
 }
 
-/// A mark among the extensions of a response whose body was ended by the end of the connection, so
-/// that nobody knows whether it is whole. It is not stored.
+/// An extension of a response whose body was ended by the end of the connection, so that it may be
+/// incomplete. Such a response is not stored.
 #[derive(Clone, Copy, Debug)]
 pub struct CloseDelimited;
 
-/// A mark among the extensions of a response for which the client has followed a redirect, so that it is the response
-/// of another target. It is passed on, but not stored, and says nothing about what is stored.
+/// An extension of a response for which the client has followed a redirect, so that it belongs to
+/// another URL. It is returned, but neither stored nor used to validate a stored response.
 #[derive(Clone, Copy, Debug)]
 pub struct FollowedRedirect;

@@ -6,9 +6,9 @@ use super::HttpCache;
 use crate::semantics::Target;
 use crate::storage::{Group, LONGEST_PREFIX};
 
-/// The responses that an operator wants purged. They are forgotten, or made stale by
-/// [`soft`](Self::soft); what is on its way from the origin, as it was asked for before the purge, is
-/// not served later either.
+/// The choice of responses that an operator wants to purge. They are forgotten, or made stale by
+/// [`soft`](Self::soft); responses in transit that were asked for before the purge are not served
+/// later either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Purge<'a> {
@@ -25,7 +25,7 @@ enum What<'a> {
 }
 
 impl<'a> Purge<'a> {
-    /// Returns a purge of the responses to a target, given by its absolute URL, in all variants.
+    /// Returns a purge of the responses to one absolute URL, in all variants.
     pub fn url(url: &'a str) -> Self {
         Self::of(What::Url(url))
     }
@@ -50,7 +50,7 @@ impl<'a> Purge<'a> {
         Self::of(What::Group(name))
     }
 
-    /// Returns a purge of all responses of this cache; where it is one user's, the responses of that user.
+    /// Returns a purge of all responses of this cache; of a private cache, those of its user.
     pub fn all() -> Self {
         Self::of(What::All)
     }
@@ -68,7 +68,7 @@ impl<'a> Purge<'a> {
     }
 }
 
-/// The reason why nothing was purged.
+/// The error of a purge that removed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PurgeError {

@@ -14,7 +14,7 @@ use super::{
 use crate::semantics::{Assessment, RequestDirectives, Reuse};
 use crate::storage::{Entry, Outcome, Read, StoredResponse};
 
-/// A stored response that answers a request.
+/// A stored response that was selected for a request, and how it may be used.
 pub(super) enum Selected {
     /// The response at this index of its entry.
     At(usize, Assessment),
@@ -68,7 +68,7 @@ impl Missing {
 }
 
 impl HttpCache {
-    /// Answers a GET or HEAD.
+    /// Answers a GET or HEAD request.
     pub(super) async fn read(
         &self,
         origin: impl Origin,
@@ -257,7 +257,7 @@ impl HttpCache {
         Asking { directives, ticket, has_waited: false }
     }
 
-    /// Returns the latest of the responses that answer a request, and how it may be used.
+    /// Returns the latest of the stored responses that answer a request, and how it may be used.
     pub(super) fn select(
         &self,
         parts: &request::Parts,
@@ -289,8 +289,8 @@ impl HttpCache {
         self.serve_stale(parts, missing.stale.as_ref(), status).await
     }
 
-    /// Serves a stale response in the place of the origin's, if there is one and that is permitted. The
-    /// status says why; its lifetime is added.
+    /// Serves a stale response instead of the origin's, if there is one and that is permitted. Its
+    /// `Cache-Status` says why.
     pub(super) async fn serve_stale(
         &self,
         parts: &request::Parts,
@@ -330,7 +330,7 @@ impl HttpCache {
         }));
     }
 
-    /// Returns the status of a response from the cache, whose entry this level had.
+    /// Returns the `Cache-Status` of a response that this level of the store had.
     pub(super) fn hit(&self, assessment: &Assessment, level: u8) -> Status {
         let mut status = Status::hit(assessment.lifetime, assessment.age);
         status.level = self.inner.level_names.get(usize::from(level)).cloned();

@@ -16,18 +16,19 @@ use crate::storage::{StoredBody, StoredResponse};
 
 type Fetched = Pin<Box<dyn Future<Output = Result<Body, BodyError>> + Send>>;
 
-/// A function that fetches bytes of a response from the origin, if the response is still the same.
+/// A function that fetches missing bytes of a response from the origin, if the response is still
+/// the same there.
 pub(super) struct Rescue(Box<dyn FnOnce(Range<u64>) -> Fetched + Send>);
 
-/// A way to the rest of a body, if there is one, and the rest once it was needed.
+/// The rest of a body, which can be fetched from the origin if the stored rest has vanished.
 pub(super) struct Rest {
     rescue: Option<Rescue>,
     body: Option<Body>,
 }
 
 impl Rescue {
-    /// Returns a rescue for the stored response to a request; `None` if no part of it can vanish, or as for
-    /// [`Rescue::of`].
+    /// Returns a function that fetches vanished parts of the stored response to a request; `None`
+    /// if no part can vanish, or as for [`Rescue::of`].
     pub(super) fn new(
         origin: impl Origin,
         request: &request::Parts,
@@ -39,8 +40,8 @@ impl Rescue {
         Self::of(origin, request, &stored.head.headers, stored.body.bytes())
     }
 
-    /// Returns a rescue for a response of this head and length; `None` if it has no strong
-    /// validator, which proves that the rest is of the same body.
+    /// Returns a function that fetches missing parts of a response with this head and length;
+    /// `None` if it has no strong validator, which proves that both parts are of the same body.
     pub(super) fn of(
         origin: impl Origin,
         request: &request::Parts,
@@ -78,12 +79,12 @@ impl Rest {
         Self { rescue, body: None }
     }
 
-    /// Whether the rest is on its way: what is stored is not asked any more.
+    /// Whether the rest is being fetched from the origin, so that the store is not read any more.
     pub(super) fn is_needed(&self) -> bool {
         self.body.is_some()
     }
 
-    /// Returns the next piece of the bytes that are left.
+    /// Returns the next piece of the rest of the body, from the origin.
     pub(super) async fn next(&mut self, left: Range<u64>) -> Result<Bytes, BodyError> {
         if self.body.is_none() {
             let Rescue(fetch) = self.rescue.take().ok_or("a part of it was evicted")?;

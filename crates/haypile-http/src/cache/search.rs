@@ -18,7 +18,7 @@ use crate::semantics::{SearchRule, Target};
 /// The paths whose rules a process knows at most.
 const MOST_RULES: usize = 64 << 10;
 
-/// The rules that this process knows, by scheme, host and path.
+/// The known rules (`No-Vary-Search`) on which query parameters matter, by scheme, host and path.
 #[derive(Debug, Default)]
 pub(super) struct Searches {
     rules: RwLock<HashMap<Bytes, Arc<SearchRule>>>,
@@ -51,7 +51,7 @@ impl Searches {
 }
 
 impl HttpCache {
-    /// Returns the name of the entry that answers requests for a target.
+    /// Returns the key of the entry that answers requests for a URL.
     pub(super) fn named(&self, target: &Target) -> Bytes {
         let searches = &self.inner.searches;
         let rule = if searches.is_empty() { None } else { searches.get(&self.path(target)) };
@@ -66,7 +66,8 @@ impl HttpCache {
         self.partitioned(&text)
     }
 
-    /// Returns the names of all entries that may have responses to a target, as far as the known rules tell.
+    /// Returns the keys of all entries that may have responses to a URL, according to the known
+    /// rules on query parameters.
     pub(super) async fn names(&self, target: &Target) -> Vec<Bytes> {
         let path = self.path(target);
         let mut rule = self.inner.searches.get(&path);
@@ -81,7 +82,7 @@ impl HttpCache {
         names
     }
 
-    /// Learns the rule of a path from a response that is served under its target's own name.
+    /// Learns the rule on a path's query parameters from a stored response.
     pub(super) fn learn(&self, parts: &request::Parts, name: &Bytes, headers: &HeaderMap) {
         // Who asks without a query learns it from the first miss with one. A name by a rule has a NUL.
         if parts.uri.query().is_some()
@@ -94,8 +95,8 @@ impl HttpCache {
         }
     }
 
-    /// Learns the rule from a response that comes, for other processes as well, and returns whether the response may be
-    /// stored under this name.
+    /// Learns the rule on a path's query parameters from a new response, also for other processes.
+    /// Returns whether the response may be stored under this key.
     pub(super) async fn learn_anew(
         &self,
         parts: &request::Parts,

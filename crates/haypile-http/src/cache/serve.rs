@@ -18,8 +18,8 @@ use crate::storage::{StoredBody, StoredResponse};
 
 impl HttpCache {
     /// Returns the response to a request that a stored one answers; `None` if a part of it was
-    /// evicted, or never stored. What is evicted later is fetched by `rescue`. `age` is that of the
-    /// stored response.
+    /// evicted, or never stored. Parts that are evicted later are fetched by `rescue`. `age` is
+    /// that of the stored response.
     pub(super) async fn serve(
         &self,
         parts: &request::Parts,
@@ -79,7 +79,8 @@ impl HttpCache {
         Some(response)
     }
 
-    /// Whether all that a request asks for of a stored response is stored, as far as its entry knows.
+    /// Whether the part of a stored response that a request asks for is stored, according to its
+    /// entry.
     pub(super) fn has_asked_part(parts: &request::Parts, stored: &StoredResponse) -> bool {
         match asked_part(parts, stored) {
             Part::Bytes(range) => stored.body.has(&range),
@@ -88,8 +89,8 @@ impl HttpCache {
         }
     }
 
-    /// Returns the response with this head and body to a request: a 304 if the request's own conditions make it one,
-    /// and without a body to a HEAD.
+    /// Returns the response with this head and body to a request: a 304 if the request's conditions
+    /// demand it, and without a body for HEAD.
     pub(super) fn response(
         parts: &request::Parts,
         head: Stored,

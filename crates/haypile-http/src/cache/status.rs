@@ -11,23 +11,24 @@ const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 /// Room for most of them.
 const USUAL_BYTES: usize = 64;
 
-/// The way in which a cache handled a request. Each response has it among its extensions, and in
-/// its `Cache-Status`.
+/// A report on how a cache handled a request, for the response's `Cache-Status` field. Each
+/// response has it as an extension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
     /// The reason why the request went to the origin; `None` if it did not.
     pub forwarded: Option<Forwarded>,
-    /// The status of the origin's response, where it is not the response's own.
+    /// The status code of the origin's response, if it differs from that of the response.
     pub origin_status: Option<u16>,
-    /// Whether the cache was going to store the response.
+    /// Whether the cache began to store the response.
     pub is_stored: bool,
-    /// Whether the request waited for another's response.
+    /// Whether the request waited for the response to another one.
     pub is_collapsed: bool,
     /// The time for which a stored response is still fresh, in seconds; negative if it is stale. `None`
     /// for any other response.
     pub ttl: Option<i64>,
-    /// The level of the store that had the response, by its scheme; `None` if the store has only one.
+    /// The URL scheme of the store's level that had the response; `None` if the store has only one
+    /// level.
     pub level: Option<Arc<str>>,
     /// Further information, such as the reason why the response was not stored.
     pub detail: Option<String>,
@@ -54,18 +55,18 @@ pub enum Forwarded {
 }
 
 impl Status {
-    /// Returns the status of a request that went to the origin.
+    /// Returns the `Cache-Status` of a request that was forwarded to the origin.
     pub(crate) fn forwarded(why: Forwarded) -> Self {
         Self { forwarded: Some(why), ..Self::default() }
     }
 
-    /// Returns the status of a response that neither the cache nor an origin has: RFC 9211 leaves it out, but users ask
-    /// which of several servers refused them.
+    /// Returns the `Cache-Status` of a response that comes neither from the cache nor from an
+    /// origin. RFC 9211 has none for it, but users ask which of several servers refused them.
     pub(crate) fn refused(detail: &str) -> Self {
         Self { detail: Some(detail.to_owned()), ..Self::default() }
     }
 
-    /// Returns the status of a request that went to an origin and got no response.
+    /// Returns the `Cache-Status` of a request that was forwarded to an origin and got no response.
     #[cfg(feature = "proxy")]
     pub(crate) fn failed(why: Forwarded, detail: &str) -> Self {
         Self { forwarded: Some(why), ..Self::refused(detail) }
@@ -77,7 +78,7 @@ impl Status {
         self.ttl.is_none() && self.origin_status.is_none()
     }
 
-    /// Returns the status of a response from the cache.
+    /// Returns the `Cache-Status` of a response from the cache.
     pub(super) fn hit(lifetime: Duration, age: Duration) -> Self {
         let stale_for = age.saturating_sub(lifetime);
         // Begun seconds count whole, so that the sign says whether it is fresh.
@@ -92,7 +93,7 @@ impl Status {
         Self { ttl: Some(ttl), ..Self::default() }
     }
 
-    /// Appends the status to the fields of a response, after those of caches before this one.
+    /// Appends the `Cache-Status` to the fields of a response, after those of earlier caches.
     pub(super) fn append_to(&self, headers: &mut HeaderMap) {
         let mut text = String::with_capacity(USUAL_BYTES);
         let _ = write!(text, "{self}");
@@ -136,7 +137,7 @@ impl fmt::Display for Status {
 }
 
 impl Forwarded {
-    /// Returns its name in `Cache-Status`.
+    /// Returns the reason's name in `Cache-Status`.
     pub fn token(self) -> &'static str {
         match self {
             Self::Bypass => "bypass",

@@ -18,8 +18,8 @@ struct Pieces {
     rest: Rest,
 }
 
-/// Returns a part of a stored body. What has vanished from the store by the time that it is sent
-/// comes from the origin, if there is a way; otherwise the body breaks off.
+/// Returns a part of a stored body. Bytes that have vanished from the store when they are sent come
+/// from the origin, if possible; otherwise the body breaks off.
 pub(super) fn stored_body(
     storage: Storage,
     body: StoredBody,

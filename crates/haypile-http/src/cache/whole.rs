@@ -14,14 +14,15 @@ use crate::semantics::validation::{Answer, answer};
 /// The fields by which a client asks for less.
 const OF_LESS: [http::HeaderName; 4] = [RANGE, IF_RANGE, IF_NONE_MATCH, IF_MODIFIED_SINCE];
 
-/// Whether a request is for all bytes from the first on, as players send it.
+/// Whether a request is for all bytes from the first on (`Range: bytes=0-`), as media players send
+/// it.
 pub(super) fn asks_from_first_byte(headers: &HeaderMap) -> bool {
     let mut lines = headers.get_all(RANGE).iter();
     let is_from_first = |line: &HeaderValue| line.as_bytes().eq_ignore_ascii_case(b"bytes=0-");
     lines.next().is_some_and(is_from_first) && lines.next().is_none()
 }
 
-/// Whether a request asks for less than all, and can be answered by all.
+/// Whether a request asks for a part of a response, and can be answered with all of it.
 pub(super) fn asks_for_less(headers: &HeaderMap) -> bool {
     let has_condition =
         headers.contains_key(IF_NONE_MATCH) || headers.contains_key(IF_MODIFIED_SINCE);
@@ -35,8 +36,8 @@ pub(super) fn widen(headers: &mut HeaderMap) {
     }
 }
 
-/// Reduces a whole response to the requested one: a 304 if the client has the response already, or the bytes from the
-/// first on.
+/// Reduces a whole response to the requested one: a 304 if the client has the response already, or
+/// a 206 with the bytes from the first on.
 pub(super) fn narrow(
     parts: &request::Parts,
     whole: &Stored,

@@ -17,7 +17,7 @@ use std::time::SystemTime;
 
 use super::log_file::{LogFile, escape};
 
-/// A log of requests. A thread writes it, so that a slow disk delays no response.
+/// A log of requests. A separate thread writes it, so that a slow disk delays no response.
 #[derive(Debug)]
 pub struct AccessLog(LogFile);
 
@@ -38,7 +38,7 @@ pub(super) struct LogLine<'a> {
 }
 
 impl AccessLog {
-    /// Appends to a file, which is created if it is not there.
+    /// Opens a log of requests to append to, and creates it if it does not exist.
     ///
     /// # Errors
     ///
@@ -47,17 +47,18 @@ impl AccessLog {
         LogFile::open(path.into(), "access-log").map(Self)
     }
 
-    /// Opens the file again, under its name: whoever rotates logs calls this after renaming it.
+    /// Opens the log of requests again by its name: to be called after the file was renamed, as log
+    /// rotation does.
     pub fn reopen(&self) {
         self.0.reopen();
     }
 
-    /// Writes a line, or counts it as lost if too many wait already.
+    /// Writes a line to the log of requests, or counts it as lost if too many lines are waiting.
     pub(super) fn log(&self, line: &LogLine<'_>) {
         self.0.append(line.text());
     }
 
-    /// Returns the count of the lines that were not written, which rises.
+    /// Returns the count of lines that were lost, which rises while the log is used.
     pub(super) fn lost(&self) -> &Arc<AtomicU64> {
         self.0.lost()
     }

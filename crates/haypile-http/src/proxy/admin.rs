@@ -37,7 +37,7 @@ const BEARER: &[u8] = b"Bearer ";
 /// For the whole of a request, and of its response.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The address at which operators reach a proxy: `unix:/run/haypile.sock`, or `127.0.0.1:9090`.
+/// The address at which a proxy answers operators: `unix:/run/haypile.sock`, or `127.0.0.1:9090`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminAddress {
     /// A socket in the file system, for its owner alone.
@@ -69,7 +69,7 @@ impl fmt::Display for AdminAddress {
     }
 }
 
-/// A server that answers the operators of a proxy.
+/// A server for the operators of a proxy (metrics, purges).
 #[derive(Debug)]
 pub struct Admin {
     proxy: Proxy,
@@ -121,8 +121,8 @@ impl Admin {
         Ok(Self { proxy: proxy.clone(), listener, token })
     }
 
-    /// Returns the address on which the listener listens, with the actual port where port 0 was
-    /// asked for.
+    /// Returns the address on which the operators' server listens, with the actual port if port 0
+    /// was asked for.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl Admin {
         })
     }
 
-    /// Answers operators' requests until the future is dropped.
+    /// Answers operators' requests until the returned future is dropped.
     pub async fn serve(self) {
         loop {
             let accepted = match &self.listener {

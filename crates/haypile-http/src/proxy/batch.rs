@@ -16,7 +16,7 @@ const BATCH_BYTES: usize = 64 << 10;
 /// The most pieces of a batch.
 const BATCH_PIECES: usize = 16;
 
-/// Pieces of a body, in their order; none of them is empty.
+/// Pieces of a body in their order, none of them empty, which are sent together.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     /// The first piece: most responses have one, for which nothing is allocated.
@@ -77,7 +77,8 @@ impl Buf for Batch {
     }
 }
 
-/// A body in batches of the pieces that are available; it waits for no second piece.
+/// A body that is sent in batches of the pieces that are available, without waiting for further
+/// pieces.
 #[derive(Debug)]
 pub(super) struct Batches<B: HttpBody> {
     body: B,

@@ -18,8 +18,8 @@ use tower_service::Service;
 use super::patience::Patient;
 use crate::cache::BoxError;
 
-/// Whether a response has come over a connection. An origin may close one that it has answered on at
-/// any time, also just as the next request is sent.
+/// Whether a response has already come over a connection. An origin may close such a connection at
+/// any time, even just as the next request is sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Used(Arc<AtomicBool>);
 
@@ -31,7 +31,7 @@ impl Used {
         }
     }
 
-    /// Whether the connection of an error had been used before.
+    /// Whether the connection on which an error occurred had been used before.
     pub(super) fn of(error: &hyper_util::client::legacy::Error) -> bool {
         let mut extensions = Extensions::new();
         if let Some(connection) = error.connect_info() {
@@ -45,8 +45,8 @@ impl Used {
 #[derive(Clone, Debug)]
 pub(super) struct Connector {
     pub(super) http: HttpConnector,
-    /// The longest time for an origin to take the next byte. Without a bound, a connection that is given up would wait
-    /// for it, and the client with it whose body it has.
+    /// The longest time for an origin to take the next byte. Without a limit, an abandoned
+    /// connection would wait for it, and with it the client whose body it is sending.
     pub(super) patience: Duration,
 }
 
@@ -68,7 +68,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// A connection to an origin.
+/// A connection of the proxy to an origin.
 #[derive(Debug)]
 pub(super) struct Stream {
     stream: Patient<TokioIo<TcpStream>>,

@@ -17,7 +17,7 @@ use humantime::format_rfc3339_seconds;
 
 use super::log_file::{LogFile, escape};
 
-/// A log of failures and refusals. A thread writes it.
+/// A log of failures and refused requests. A separate thread writes it.
 #[derive(Debug)]
 pub struct ErrorLog(LogFile);
 
@@ -28,13 +28,13 @@ pub(super) struct ErrorLine<'a> {
     pub(super) id: &'a str,
     pub(super) client: IpAddr,
     pub(super) status: u16,
-    /// The method and target of the request; `None` where the client's bytes are not a request.
+    /// The method and URI of the request; `None` if the client's bytes are not a request.
     pub(super) request: Option<(&'a Method, &'a Uri)>,
     pub(super) cause: &'a str,
 }
 
 impl ErrorLog {
-    /// Writes to standard error.
+    /// Returns a log of failures that is written to standard error.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ impl ErrorLog {
         LogFile::standard_error("error-log").map(Self)
     }
 
-    /// Appends to a file, which is created if it is not there.
+    /// Opens a log of failures to append to, and creates it if it does not exist.
     ///
     /// # Errors
     ///
@@ -52,12 +52,13 @@ impl ErrorLog {
         LogFile::open(path.into(), "error-log").map(Self)
     }
 
-    /// Opens the file again, under its name: whoever rotates logs calls this after renaming it.
+    /// Opens the log of failures again by its name: to be called after the file was renamed, as log
+    /// rotation does.
     pub fn reopen(&self) {
         self.0.reopen();
     }
 
-    /// Writes a line, unless too many wait already.
+    /// Writes a line to the log of failures, unless too many lines are waiting.
     pub(super) fn log(&self, line: &ErrorLine<'_>) {
         self.0.append(line.text());
     }

@@ -22,18 +22,19 @@ use super::request::Client;
 use super::{Proxy, Settings};
 use crate::cache::{Body, BoxError, HttpCache, Origin};
 
-/// A conversation of a client with an origin, with each end as a strict reader sees it.
+/// A conversation between a client and an origin through the proxy, as a strict reader sees it, for
+/// fuzzing.
 #[derive(Debug)]
 pub struct Conversation {
-    /// The requests of the client.
+    /// The requests that the client sends.
     pub sent: Vec<ReceivedRequest>,
-    /// Whether the client sends something after these requests that may not be one request.
+    /// Whether the client sends bytes after these requests that may not be one request.
     pub is_doubtful: bool,
     /// The requests that the origin receives.
     pub received: Vec<ReceivedRequest>,
-    /// Whether the origin receives anything other than requests.
+    /// Whether the origin receives bytes that are not requests.
     pub is_garbled: bool,
-    /// All bytes that the client gets.
+    /// All bytes that the client receives.
     pub answers: Vec<u8>,
 }
 
@@ -44,7 +45,7 @@ static PROXY: LazyLock<Proxy> = LazyLock::new(|| {
 });
 
 /// Sends bytes to the proxy, which has one origin for all hosts, and waits until it has ended the
-/// connection.
+/// connection, for fuzzing.
 ///
 /// # Panics
 ///

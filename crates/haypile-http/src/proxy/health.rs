@@ -18,16 +18,17 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 /// The targets that are told apart.
 const MOST_TARGETS: usize = 64;
 
-/// The conditions under which an origin counts as down. Any response from it ends that, and starts
-/// the count again.
+/// The conditions under which an origin counts as down. Any response from the origin ends that, and
+/// resets the counts of failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DownAfter {
-    /// The number of failed connections after which the origin is down.
+    /// The number of failed connections after which the origin counts as down.
     pub connect_failures: usize,
-    /// The number of different targets without a response in time after which the origin is down.
+    /// The number of different URLs without a response in time after which the origin counts as
+    /// down.
     pub slow_targets: usize,
-    /// The time within which all of these failures must happen.
+    /// The time within which the failures must happen.
     pub within: Duration,
 }
 
@@ -37,7 +38,7 @@ impl Default for DownAfter {
     }
 }
 
-/// The recent failures of an origin.
+/// The recent failures of an origin, by which it counts as up or down.
 #[derive(Debug)]
 pub(super) struct Health {
     rules: DownAfter,
@@ -60,14 +61,14 @@ struct Down {
     is_tried: bool,
 }
 
-/// A request that may be sent.
+/// The right to send a request to an origin, which reports its outcome.
 #[derive(Debug)]
 pub(super) struct Trial<'a> {
     health: &'a Health,
     is_probe: bool,
 }
 
-/// The outcome of a request that was sent.
+/// The outcome of a request that was sent to an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent<'a> {
     Answered,
@@ -84,7 +85,8 @@ impl Health {
         Self { rules, state: Mutex::default(), refused: AtomicU64::new(0) }
     }
 
-    /// Returns the right to send a request, or the time after which the origin is tried again.
+    /// Returns the right to send a request to the origin; if the origin is down, the time after
+    /// which it is tried again.
     pub(super) fn begin(&self) -> Result<Trial<'_>, Duration> {
         let mut state = self.state.lock();
         let Some(down) = &mut state.down else {
@@ -104,14 +106,15 @@ impl Health {
         self.state.lock().down.is_some()
     }
 
-    /// Returns how many requests were not sent because the origin was down.
+    /// Returns the number of requests that were not sent because the origin was down.
     pub(super) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 }
 
 impl Trial<'_> {
-    /// Records the outcome of the request, and returns whether the origin is down then, if that has changed.
+    /// Records the outcome of the request. Returns whether the origin is down now, if that has
+    /// changed.
     pub(super) fn end(mut self, outcome: Sent<'_>) -> Option<bool> {
         // Another may try it from here on, which is nothing to end when this is dropped.
         let is_probe = std::mem::take(&mut self.is_probe);

@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use tokio::time::{Sleep, sleep};
 
-/// The longest waits of a proxy, for origins and for clients.
+/// The limits on a proxy's waits, for origins and for clients.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Limits {
     /// The longest wait for a connection to an origin.
     pub connect: Duration,
-    /// The longest wait for the head of an origin's response, from the end of the request on; and
-    /// for the origin to take the next part of a request.
+    /// The longest wait for the head of an origin's response after the request was sent, and for
+    /// the origin to take the next part of a request.
     pub first_byte: Duration,
     /// The longest wait for the next part of an origin's response.
     pub pause: Duration,
-    /// The longest wait for the next request of a client or the next part of it, and for a client
-    /// to take the next part of a response.
+    /// The longest wait for a client: for its next request or the next part of it, and for it to
+    /// take the next part of a response.
     pub client: Duration,
     /// The longest time for the whole body of a request, or of an origin's response.
     pub body: Duration,
@@ -40,7 +40,7 @@ impl Default for Limits {
     }
 }
 
-/// A bound on each of several waits, one after the other.
+/// A time limit for each of several waits, one after the other.
 #[derive(Debug)]
 pub(super) struct Timer {
     limit: Duration,
@@ -53,7 +53,7 @@ impl Timer {
         Self { limit, over: None }
     }
 
-    /// Bounds a wait: passes on its outcome, or returns `None` if it takes too long.
+    /// Waits for a future with the time limit: returns its output, or `None` if it takes too long.
     pub(super) fn bound<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 
 /// The address that a proxy listens on: `127.0.0.1:8080`, `[::]:80`, or `localhost:8080`, which is
-/// the first one.
+/// the same as the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenAddress(pub SocketAddr);
 

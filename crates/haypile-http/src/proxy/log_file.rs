@@ -14,7 +14,8 @@ const MOST_WAITING: usize = 8192;
 /// The bytes that wait for room on the disk at most, unless one line is longer.
 const MOST_UNWRITTEN_BYTES: usize = 64 << 10;
 
-/// A file that lines are appended to. A thread writes it, so that a slow disk delays no response.
+/// A log file, or standard error. A separate thread writes the lines, so that a slow disk delays no
+/// response.
 #[derive(Debug)]
 pub(super) struct LogFile {
     messages: Option<SyncSender<Message>>,
@@ -33,12 +34,13 @@ enum Message {
 }
 
 impl LogFile {
-    /// Appends to a file, which is created if it is not there, in a thread of this name.
+    /// Opens a log file to append to, and creates it if it does not exist; a thread of this name
+    /// writes it.
     pub(super) fn open(path: PathBuf, thread: &str) -> io::Result<Self> {
         Self::start(append_to(&path)?, Some(path), thread)
     }
 
-    /// Writes to standard error, in a thread of this name.
+    /// Returns a log that a thread of this name writes to standard error.
     pub(super) fn standard_error(thread: &str) -> io::Result<Self> {
         Self::start(Box::new(io::stderr()), None, thread)
     }
@@ -53,14 +55,14 @@ impl LogFile {
         Ok(Self { messages: Some(messages), lost, writer: Some(writer) })
     }
 
-    /// Opens the file again, under its name.
+    /// Opens the log file again by its name.
     pub(super) fn reopen(&self) {
         if let Some(messages) = &self.messages {
             let _ = messages.send(Message::Reopen);
         }
     }
 
-    /// Writes a line, or counts it as lost if too many wait already.
+    /// Appends a line to the log, or counts it as lost if too many lines are waiting.
     pub(super) fn append(&self, line: String) {
         let messages = self.messages.as_ref().expect("it is not dropped");
         if messages.try_send(Message::Line(line)).is_err() {
@@ -68,7 +70,7 @@ impl LogFile {
         }
     }
 
-    /// Returns the count of the lines that were not written, which rises.
+    /// Returns the count of lines that were lost, which rises while the log is used.
     pub(super) fn lost(&self) -> &Arc<AtomicU64> {
         &self.lost
     }
@@ -186,7 +188,8 @@ impl<W: Write> Lines<W> {
     }
 }
 
-/// Appends text, escaped so that no client can forge the end of a field or a line.
+/// Appends bytes to a line of a log, escaped so that no client can forge the end of a field or a
+/// line.
 pub(super) fn escape(text: &mut String, bytes: &[u8]) -> std::fmt::Result {
     for byte in bytes {
         match byte {

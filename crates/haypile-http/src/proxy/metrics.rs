@@ -39,16 +39,16 @@ pub(super) enum AskedOrigin {
     Failed,
 }
 
-/// The origins that do not answer.
+/// Counts of origins that are down, and of requests not sent to them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DownOrigins {
     /// The number of origins that are down.
     pub(super) origins: u64,
-    /// The number of requests that were not sent so far because their origin was down.
+    /// The number of requests that were not sent because their origin was down.
     pub(super) unsent: u64,
 }
 
-/// The counts of a proxy.
+/// The counters of a proxy, for Prometheus.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
     responses: [[AtomicU64; CLASSES.len()]; RESULTS.len()],
@@ -68,7 +68,7 @@ pub(super) struct Metrics {
     requests: AtomicU64,
 }
 
-/// A guard that counts something as present until it is dropped.
+/// A guard that counts something (such as a connection) as open until it is dropped.
 pub(super) struct Present<'a>(&'a AtomicU64);
 
 impl<'a> Present<'a> {
@@ -85,13 +85,13 @@ impl Drop for Present<'_> {
 }
 
 impl Metrics {
-    /// Returns counts of nothing, with that of the lines that an access log loses.
+    /// Returns counters at zero, which include the lines that the log of requests loses.
     pub(super) fn with_log(log: Option<&AccessLog>) -> Self {
         let log_lines_lost = log.map(|log| Arc::clone(log.lost())).unwrap_or_default();
         Self { log_lines_lost, ..Self::default() }
     }
 
-    /// Counts a response that has been sent, or broken off.
+    /// Counts a response that was sent completely, or broken off.
     pub(super) fn responded(
         &self,
         status: Option<&Status>,
@@ -114,7 +114,7 @@ impl Metrics {
         add(&self.duration_ns[kind], u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// Counts a request that was sent to an origin.
+    /// Counts a request to an origin, by its outcome.
     pub(super) fn asked(&self, outcome: AskedOrigin) {
         add(&self.origin[outcome as usize], 1);
     }
@@ -123,12 +123,12 @@ impl Metrics {
         add(&self.purges, 1);
     }
 
-    /// Counts a connection as open until the result is dropped.
+    /// Counts a client's connection as open until the returned guard is dropped.
     pub(super) fn connection(&self) -> Present<'_> {
         Present::new(&self.connections)
     }
 
-    /// Counts a tunnel as open until the result is dropped.
+    /// Counts a WebSocket as open until the returned guard is dropped.
     pub(super) fn tunnel(&self) -> Present<'_> {
         Present::new(&self.tunnels)
     }
@@ -141,7 +141,8 @@ impl Metrics {
         self.requests.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Returns the counts in Prometheus' text format, with those of the store and of the origins.
+    /// Returns the proxy's counts in Prometheus' text format, with those of the store and of the
+    /// origins.
     pub(super) fn prometheus(&self, troubles: StoreTroubles, down: DownOrigins) -> String {
         let mut text = String::new();
         self.write(&mut text, troubles, down).expect("writing to a string does not fail");

@@ -89,22 +89,22 @@ struct Inner {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The bounds on the proxy's waits.
+    /// The limits on the proxy's waits.
     pub limits: Limits,
     /// The log of requests, if there is one.
     pub access_log: Option<AccessLog>,
-    /// The log of failures and refusals, if there is one.
+    /// The log of failures and refused requests, if there is one.
     pub error_log: Option<ErrorLog>,
     /// The conditions under which an origin counts as down, so that most requests are not sent to
     /// it.
     pub down_after: DownAfter,
-    /// The fields of clients that are passed on. An origin whose responses depend on one has to say
-    /// so in `Vary`.
+    /// The header fields of clients that are forwarded to origins. An origin whose responses depend
+    /// on one has to say so in `Vary`.
     pub trusted_fields: Vec<TrustedField>,
 }
 
 impl Proxy {
-    /// Returns a proxy in front of these origins.
+    /// Returns a caching reverse proxy in front of these origins.
     ///
     /// # Errors
     ///
@@ -124,7 +124,7 @@ impl Proxy {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Opens the logs again, after somebody has renamed them.
+    /// Opens the log files again, after they were renamed.
     pub fn reopen_logs(&self) {
         if let Some(log) = &self.inner.access_log {
             log.reopen();
@@ -134,8 +134,8 @@ impl Proxy {
         }
     }
 
-    /// Answers the requests of all connections until `end`; then those that have come, for at most
-    /// `grace`. Returns how many connections it had to cut off.
+    /// Answers the requests of all connections until `end`, then those that have already come, for
+    /// at most `grace`. Returns the number of connections that it had to cut off.
     pub async fn serve(
         &self,
         listener: TcpListener,

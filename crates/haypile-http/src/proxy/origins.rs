@@ -28,11 +28,12 @@ use super::upload::OriginsTurn;
 use crate::cache::{Body, BoxError, CloseDelimited, Origin, causes};
 use crate::semantics::remove_hop_by_hop;
 
-/// A server that answers the requests for one host, or for all that have none of their own:
+/// An origin server for one host, or for all hosts that have none of their own:
 /// `http://127.0.0.1:8000`, or `example.org=https://127.0.0.1:8443`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginServer {
-    /// The host in lower case, with its port if that is not the scheme's own; `None` for all others.
+    /// The host name in lower case, with its port unless it is the scheme's default; `None` for all
+    /// other hosts.
     pub host: Option<String>,
     scheme: Scheme,
     authority: Authority,
@@ -102,7 +103,7 @@ impl fmt::Display for OriginServer {
     }
 }
 
-/// The reason why an origin's response did not come.
+/// The reason why an origin's response did not arrive.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OriginError {
     #[error("{0} does not answer within {1:?}; its first byte is waited for no longer")]
@@ -124,7 +125,7 @@ const MOST_FIELDS: usize = 1000;
 
 type OriginClient = Client<HttpsConnector<Connector>, Body>;
 
-/// All origins of a proxy.
+/// The origins of a proxy, by host.
 #[derive(Debug)]
 pub(super) struct Origins {
     by_host: HashMap<String, Upstream>,
@@ -175,7 +176,7 @@ impl Origins {
         Ok(Self { by_host, other })
     }
 
-    /// Returns the counts of the origins that are down.
+    /// Returns the counts of origins that are down.
     pub(super) fn down(&self) -> DownOrigins {
         let all = || self.by_host.values().chain(&self.other).map(|upstream| &upstream.0.health);
         DownOrigins {
@@ -184,8 +185,8 @@ impl Origins {
         }
     }
 
-    /// Returns the host that a request is for that names none, which HTTP/1.0 permits; `None` if
-    /// there are several.
+    /// Returns the host that a request without a `Host` field (HTTP/1.0) is for; `None` if the
+    /// proxy has several.
     pub(super) fn only_host(&self) -> Option<Authority> {
         let mut all = self.by_host.values().chain(&self.other);
         let (only, None) = (all.next()?, all.next()) else { return None };
@@ -194,7 +195,8 @@ impl Origins {
         host.or_else(|| canonical(server.authority.clone()))
     }
 
-    /// Returns the origin of a host, with its port if that is not the scheme's own.
+    /// Returns the origin of a host, which is given with its port unless that is the scheme's
+    /// default.
     pub(super) fn of(&self, host: &str) -> Option<Upstream> {
         self.by_host.get(host).or(self.other.as_ref()).cloned()
     }

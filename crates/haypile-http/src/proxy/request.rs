@@ -49,7 +49,7 @@ fn is_disguised(name: &str) -> bool {
         || (name.contains('_') && ["content-length", "transfer-encoding"].iter().any(is_other))
 }
 
-/// The client at the other side of a connection.
+/// The client at the other end of a connection.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) address: IpAddr,
@@ -67,12 +67,12 @@ impl Client {
         Self { address, field, is_ending: AtomicBool::new(false), host: OnceLock::new() }
     }
 
-    /// Makes the next response on this connection the last one.
+    /// Makes the next response on this connection the last one, with `Connection: close`.
     pub(super) fn end(&self) {
         self.is_ending.store(true, Ordering::Relaxed);
     }
 
-    /// Announces in the last response that the connection ends.
+    /// Announces in the last response that the connection ends (`Connection: close`).
     pub(super) fn announce_end<B>(&self, response: &mut Response<B>) {
         let is_other_protocol = response.status() == StatusCode::SWITCHING_PROTOCOLS;
         if self.is_ending.load(Ordering::Relaxed) && !is_other_protocol {
@@ -81,7 +81,7 @@ impl Client {
     }
 }
 
-/// The name by which a proxy recognizes messages that have passed it.
+/// The name that a proxy adds to `Via`, by which it recognizes messages that have passed it before.
 #[derive(Debug)]
 pub(super) struct OwnName {
     name: String,
@@ -91,7 +91,7 @@ pub(super) struct OwnName {
 }
 
 impl OwnName {
-    /// Returns a name without blanks.
+    /// Returns the proxy's name in `Via`, without blanks.
     pub(super) fn new(name: String) -> Self {
         let via =
             |version| HeaderValue::try_from(format!("{version} {name}")).expect("a name is text");
@@ -105,8 +105,8 @@ impl OwnName {
     }
 }
 
-/// A field of clients that is passed on, though it could make an origin answer for another address,
-/// host, path or method than the one under which the response is stored.
+/// A header field of clients that is forwarded, although it could make an origin answer for another
+/// address, host, path or method than the one under which the response is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustedField(HeaderName);
 
@@ -122,13 +122,13 @@ impl FromStr for TrustedField {
     }
 }
 
-/// A request that the proxy does not pass on.
+/// A request that the proxy refuses, with the status code and the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refused(pub(super) StatusCode, pub(super) &'static str);
 
-/// Checks a request and makes it one to the origin: with an absolute URI, and without what is for
-/// this connection only. Returns the host that it asks for, which is `only_host` if it is of HTTP/1.0
-/// and does not say.
+/// Checks a client's request and turns it into one for the origin: with an absolute URI, and
+/// without fields for this connection only. Returns the host that it asks for, which is `only_host`
+/// for an HTTP/1.0 request without one.
 pub(super) fn prepare(
     parts: &mut request::Parts,
     client: &Client,
@@ -246,9 +246,8 @@ fn max_forwards(parts: &request::Parts) -> Option<u64> {
     is_number.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
-/// Returns a host in lower case, with its port if that is another than 80: `a:`, `a:080` and `A` are
-/// one host, whose responses have one name and whose origin is one. `None` if there is a user before
-/// it, or what follows it is not a port.
+/// Returns a host name in lower case, with its port if that is not 80, so that `a:`, `a:080` and
+/// `A` are one host. Returns `None` if a user stands before it, or if the port is invalid.
 pub(super) fn canonical(authority: Authority) -> Option<Authority> {
     let (text, host) = (authority.as_str(), authority.host());
     // A user would stand before the host.

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 /// The time between two looks at a client that waits for its response.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A client's connection, which can be watched while another reads and writes it.
+/// A client's connection, which can be watched for its end while another task reads and writes it.
 #[derive(Clone, Debug)]
 pub(super) struct Socket(Arc<Mutex<TcpStream>>);
 
@@ -25,8 +25,8 @@ impl Socket {
         Self(Arc::new(Mutex::new(stream)))
     }
 
-    /// Returns when the client has reset the connection, or ended its side this long ago: it may wait
-    /// for its response, or be gone, which look the same until something is sent to it.
+    /// Waits until the client has reset the connection, or ended its side for this long: it may
+    /// wait for its response, or be gone, which cannot be distinguished until something is sent.
     pub(super) async fn left(self, patience: Duration) {
         let mut ended = None;
         loop {

@@ -13,13 +13,14 @@ use tokio::time::{Instant, timeout};
 
 use crate::cache::Body;
 
-/// The moment since when an origin has been expected to take the next part of a request, or to
-/// answer; `None` while the client is expected to send, for which it has a limit of its own.
+/// The time since when an origin has been expected to take the next part of a request, or to
+/// answer; `None` while the client is expected to send, which has its own limit.
 #[derive(Clone, Debug)]
 pub(super) struct OriginsTurn(Arc<Mutex<Option<Instant>>>);
 
 impl OriginsTurn {
-    /// Begins with the origin's turn, and returns the body, which notes whose turn it is.
+    /// Starts the origin's time, and returns the body, which records whether client or origin is
+    /// expected to act.
     pub(super) fn begin(body: Body) -> (Self, Body) {
         let turn = Self(Arc::new(Mutex::new(Some(Instant::now()))));
         // A body without bytes stays as it is: a request without one may be sent twice.
@@ -28,7 +29,8 @@ impl OriginsTurn {
         (turn, body)
     }
 
-    /// Returns the outcome; `None` if one turn of the origin takes longer than the limit.
+    /// Returns the output of a future; `None` if the origin takes longer than the limit at any
+    /// time.
     pub(super) async fn bound<T>(
         &self,
         limit: Duration,

@@ -17,7 +17,8 @@ use super::batch::{Batch, Batches};
 use super::socket::Socket;
 use crate::cache::{Body, BodyError, Status};
 
-/// The status in the log where a client left before there was a response, as nginx has it.
+/// The status in the log of requests whose client disconnected before there was a response, as in
+/// nginx.
 pub(super) const ABANDONED: u16 = 499;
 
 /// A request and its response, which are counted and logged when this is dropped.
@@ -42,7 +43,7 @@ struct Logged {
     agent: Option<HeaderValue>,
 }
 
-/// The body of a response that is watched until it has been sent, or given up.
+/// The body of a response, which is watched until it has been sent or abandoned.
 pub(super) struct Watched {
     body: Batches<Body>,
     watch: Watch,
@@ -60,7 +61,7 @@ impl Watched {
 }
 
 impl Watch {
-    /// Starts to watch a request as it came.
+    /// Starts to watch a request as it was received.
     pub(super) fn new<B>(proxy: &Arc<Inner>, request: &Request<B>, client: IpAddr) -> Self {
         proxy.metrics.request_begins();
         let header = |name| request.headers().get(name).cloned();
@@ -77,14 +78,14 @@ impl Watch {
         Self { proxy, begun, logged, code: ABANDONED, status: None, sent_bytes: 0 }
     }
 
-    /// Records the target's absolute URI for the log.
+    /// Records the absolute URI of the request for the log.
     pub(super) fn has_target(&mut self, uri: &Uri) {
         if let Some(logged) = &mut self.logged {
             logged.uri = uri.clone();
         }
     }
 
-    /// Attaches the watch to the response.
+    /// Attaches the watch to the response, until its body has been sent.
     pub(super) fn follow(mut self, response: Response<Body>) -> Response<Watched> {
         let (mut parts, body) = response.into_parts();
         self.code = parts.status.as_u16();

@@ -10,14 +10,14 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::cache::{Body, BoxError};
 
-/// Returns the error of a request that takes longer than its timeout. `reqwest` sees by its kind that
-/// it is one.
+/// Returns the error of a request that takes longer than its timeout; `reqwest` recognizes its
+/// kind.
 pub(super) fn timed_out() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "the response did not come within the timeout")
 }
 
-/// A body that fails if it has not ended by a time: it may be one that another request has caused,
-/// which has more time.
+/// A body that fails if it has not ended by a deadline, although another request that receives the
+/// same body has more time.
 pub(super) struct BodyDeadline {
     body: Body,
     end: Pin<Box<Sleep>>,

@@ -63,7 +63,7 @@ const MOST_REDIRECTS: usize = 10;
 /// as a timeout, and not the middleware's.
 const TIMEOUT_GRACE: Duration = Duration::from_millis(100);
 
-/// A middleware that answers requests from a cache, or has a client answer them.
+/// A middleware of `reqwest` that answers requests from a cache, or forwards them to a client.
 ///
 /// It belongs at the end of a chain of middlewares, for it has its own client and never calls the
 /// next: the store fills, and stale responses are revalidated, after the caller has gone, and the
@@ -84,8 +84,8 @@ pub struct CacheMiddleware {
 }
 
 impl CacheMiddleware {
-    /// Puts a cache around a client. What the client does, such as following redirects, it does below
-    /// the cache:
+    /// Returns a middleware with a cache in front of a client. What the client does itself, such as
+    /// following redirects, happens below the cache:
     ///
     /// - The response to a request that the client has redirected is passed on and not stored.
     /// - A body that the client has decoded is no longer what its `ETag` names. Switch decoding off
@@ -242,7 +242,8 @@ fn to_error(error: BoxError) -> Error {
     }
 }
 
-/// A builder of a client with a cache, which follows redirects and decodes bodies above the cache.
+/// A builder of a `reqwest` client with a cache, which follows redirects and decodes bodies above
+/// the cache.
 ///
 /// Bodies coded with gzip, deflate, Brotli or Zstandard are decoded; each request that has no
 /// `Accept-Encoding` and asks for the whole response asks for these. Redirects are followed as
@@ -270,35 +271,35 @@ impl std::fmt::Debug for Stack {
 }
 
 impl CachingClientBuilder {
-    /// Returns a builder of a client with a cache and a builder of `reqwest`, whose settings hold
-    /// except those of redirects, `Referer` and codings.
+    /// Returns a builder with a cache and with a builder of `reqwest`, whose settings apply except
+    /// those of redirects, `Referer` and content codings.
     pub fn new(cache: HttpCache, client: ::reqwest::ClientBuilder) -> Self {
         let (default_headers, below) = (HeaderMap::new(), Stack(Vec::new()));
         Self { cache, client, default_headers, redirects: MOST_REDIRECTS, below }
     }
 
-    /// Sets the number of redirects that are followed, 10 otherwise. With more, a request fails with
-    /// [`TooManyRedirects`]; with 0, redirects are returned as they are.
+    /// Sets the largest number of redirects to follow, 10 by default. With more, a request fails
+    /// with [`TooManyRedirects`]; with 0, redirects are returned as they are.
     pub fn redirects(mut self, most: usize) -> Self {
         self.redirects = most;
         self
     }
 
-    /// Sets fields of all requests that do not have them, where the cache sees them; unlike
+    /// Sets header fields for all requests that do not have them, above the cache; unlike
     /// [`reqwest::ClientBuilder::default_headers`].
     pub fn default_headers(mut self, headers: HeaderMap) -> Self {
         self.default_headers = headers;
         self
     }
 
-    /// Adds a middleware below the cache: it gets what goes to the origin, each redirect as a request
-    /// of its own, with bodies as the origin sends them.
+    /// Adds a middleware below the cache: it gets the requests that go to the origin, each redirect
+    /// as a separate request, and bodies as the origin sends them.
     pub fn with_below(mut self, middleware: impl Middleware) -> Self {
         self.below.0.push(Arc::new(middleware));
         self
     }
 
-    /// Returns the client.
+    /// Returns the `reqwest` client with the cache.
     ///
     /// # Errors
     ///
@@ -308,8 +309,8 @@ impl CachingClientBuilder {
         Ok(reqwest_middleware::ClientBuilder::new(client).with(middleware).build())
     }
 
-    /// Returns the client and the middleware that answers for it, for a chain of middlewares of which
-    /// it is the last.
+    /// Returns the client and the cache's middleware separately, for a chain of middlewares that
+    /// ends with it.
     ///
     /// # Errors
     ///

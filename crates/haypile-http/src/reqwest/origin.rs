@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::cache::{Body, BoxError, CloseDelimited, FollowedRedirect, Origin};
 
-/// A client of `reqwest`, with the caller's options for one request.
+/// A `reqwest` client as an origin, with the caller's options for one request.
 #[derive(Clone, Debug)]
 pub(super) struct ClientOrigin {
     pub(super) client: ClientWithMiddleware,
@@ -23,7 +23,7 @@ pub(super) struct ClientOrigin {
     pub(super) deadline: Option<Instant>,
 }
 
-/// The URL from which the client got a response, among the extensions of the response.
+/// The URL from which the client got a response, as an extension of the response.
 #[derive(Clone, Debug)]
 pub(super) struct ResponseUrl(pub(super) Url);
 
@@ -68,7 +68,7 @@ fn is_end_marked(response: &Response<::reqwest::Body>) -> bool {
         || (is_chunked && response.version() == Version::HTTP_11)
 }
 
-/// Converts the body of a request. One that is in memory stays so: it can be sent again.
+/// Converts the body of a `reqwest` request. One that is in memory stays so, and can be sent again.
 pub(super) async fn from_reqwest(body: ::reqwest::Body) -> Result<Body, ::reqwest::Error> {
     if body.as_bytes().is_none() {
         return Ok(Body::wrap(body));
@@ -76,7 +76,7 @@ pub(super) async fn from_reqwest(body: ::reqwest::Body) -> Result<Body, ::reqwes
     Ok(Body::full(body.collect().await?.to_bytes()))
 }
 
-/// Returns a body as `reqwest` takes it.
+/// Converts a body to one of `reqwest`.
 pub(super) fn to_reqwest(body: Body) -> ::reqwest::Body {
     match body.in_memory() {
         Some(bytes) => bytes.into(),

@@ -16,7 +16,7 @@ const FOR_ONE_ORIGIN: [HeaderName; 5] =
 #[error("more than {0} redirects")]
 pub struct TooManyRedirects(pub usize);
 
-/// A follower of redirects, up to a number of them.
+/// A client that follows redirects, up to a number of them.
 #[derive(Clone, Debug)]
 pub(super) struct Redirects {
     most: usize,

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName};
 use super::list::{is_token, members, unquoted};
 use super::time::{LONGEST, seconds};
 
-/// The part of a response that a directive is about.
+/// The part of a response that a `Cache-Control` directive applies to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
     /// The directive is not there.
@@ -21,17 +21,17 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Whether the directive is about the whole response.
+    /// Whether the directive applies to the whole response.
     pub fn is_everything(&self) -> bool {
         *self == Self::Everything
     }
 
-    /// Returns the fields that the directive names.
+    /// Returns the header fields that the directive names.
     pub fn fields(&self) -> &[HeaderName] {
         if let Self::Fields(fields) = self { fields } else { &[] }
     }
 
-    /// Widens the scope by another directive of the same name.
+    /// Widens the scope of a directive by another one of the same name.
     pub(super) fn widen(&mut self, other: Self) {
         *self = match (std::mem::take(self), other) {
             (Self::Everything, _) | (_, Self::Everything) => Self::Everything,
@@ -44,7 +44,8 @@ impl Scope {
         };
     }
 
-    /// Reads the names of fields. A list that is empty or has anything else in it means everything.
+    /// Parses the names of header fields in a directive. An empty or invalid list means the whole
+    /// response.
     pub(super) fn named(list: &[u8]) -> Self {
         let names = list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
         let names: Result<Vec<_>, _> =
@@ -56,8 +57,8 @@ impl Scope {
     }
 }
 
-/// The directives of a response that concern caches. Of contradictory or repeated ones, the stricter
-/// holds; a duration that cannot be read is zero.
+/// The cache directives of a response. Of contradictory or repeated ones, the stricter applies; a
+/// duration that cannot be parsed is zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a directive")]
 pub struct ResponseDirectives {
@@ -67,7 +68,8 @@ pub struct ResponseDirectives {
     pub no_cache: Scope,
     /// `private`: the response, or these fields of it, are for one user.
     pub private: Scope,
-    /// `public`: the response may be stored even where that takes a permission.
+    /// `public`: the response may be stored even if that needs a permission, such as after
+    /// `Authorization`.
     pub public: bool,
     /// `must-revalidate`: once the response is stale, it may not be reused without validation.
     pub must_revalidate: bool,
@@ -93,7 +95,7 @@ pub struct ResponseDirectives {
 }
 
 impl ResponseDirectives {
-    /// Reads the directives of all lines of `Cache-Control`.
+    /// Parses the response directives in all lines of `Cache-Control`.
     pub fn read(headers: &HeaderMap) -> Self {
         let mut directives = Self::default();
         for member in members(headers, &CACHE_CONTROL) {
@@ -121,31 +123,32 @@ impl ResponseDirectives {
     }
 }
 
-/// The directives of a request. Of repeated ones, the stricter holds.
+/// The cache directives of a request. Of repeated ones, the stricter applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a directive")]
 pub struct RequestDirectives {
-    /// A stored response needs validation. `Pragma: no-cache` means the same where there is no
+    /// `no-cache`: a stored response needs validation. `Pragma: no-cache` means the same without
     /// `Cache-Control`.
     pub no_cache: bool,
-    /// The response may not be stored.
+    /// `no-store`: the response may not be stored.
     pub no_store: bool,
-    /// Only a stored response is wanted.
+    /// `only-if-cached`: only a stored response is wanted.
     pub only_if_cached: bool,
-    /// The content may not be transformed.
+    /// `no-transform`: the content may not be transformed.
     pub no_transform: bool,
-    /// The highest age of a response.
+    /// `max-age`: the highest accepted age of a response.
     pub max_age: Option<Duration>,
-    /// The time for which a response has to stay fresh.
+    /// `min-fresh`: the time for which a response has to stay fresh.
     pub min_fresh: Option<Duration>,
-    /// The longest time for which a response may have been stale.
+    /// `max-stale`: the longest time for which a response may have been stale.
     pub max_stale: Option<Duration>,
-    /// The longest time for which it may have been stale if revalidation fails (RFC 5861).
+    /// `stale-if-error`: the longest time for which a response may have been stale if revalidation
+    /// fails (RFC 5861).
     pub stale_if_error: Option<Duration>,
 }
 
 impl RequestDirectives {
-    /// Reads the directives of all lines of `Cache-Control`.
+    /// Parses the request directives in all lines of `Cache-Control`.
     pub fn read(headers: &HeaderMap) -> Self {
         let mut directives = Self::default();
         for member in members(headers, &CACHE_CONTROL) {

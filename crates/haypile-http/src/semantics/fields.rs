@@ -54,14 +54,14 @@ static END_TO_END: [HeaderName; 23] = [
     VIA,
 ];
 
-/// Removes the fields that are for one connection only: those that are known, and those that
-/// `Connection` names and may name.
+/// Removes the header fields that are for one connection only: the known ones, and those that
+/// `Connection` names, as far as it may.
 pub fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let hop_by_hop = HopByHop::of(headers);
     remove_those(headers, |name| hop_by_hop.contains(name));
 }
 
-/// The fields of a message that are for one connection only.
+/// The names of a message's header fields that are for one connection only.
 pub(crate) struct HopByHop {
     /// The fields that `Connection` names and may name.
     named: Vec<HeaderName>,
@@ -82,8 +82,8 @@ impl HopByHop {
     }
 }
 
-/// Removes fields by their names. Few messages have one: looking for them takes less than removing
-/// each that may be there.
+/// Removes the header fields that `is_meant` selects. Few messages have one, so that a search is
+/// faster than removing each possible name.
 pub(crate) fn remove_those(headers: &mut HeaderMap, is_meant: impl Fn(&HeaderName) -> bool) {
     while let Some(name) = headers.keys().find(|name| is_meant(name)).cloned() {
         headers.remove(&name);

@@ -10,17 +10,17 @@ use http::{HeaderMap, StatusCode, response};
 
 use super::time::{date, since};
 
-/// The place of a response's body in the whole body of a representation.
+/// The position of a partial response's bytes in the whole body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartPlace {
-    /// The bytes that it has.
+    /// The range of bytes that the partial response has.
     pub range: Range<u64>,
-    /// The length of the whole.
+    /// The length of the whole body, in bytes.
     pub whole: u64,
 }
 
-/// Returns which part of a representation a response has; `None` if it has not one part of one whose
-/// length is known.
+/// Returns which part of the whole body a response has; `None` unless it has exactly one part of a
+/// body of known length.
 pub fn place(status: StatusCode, headers: &HeaderMap) -> Option<PartPlace> {
     let mut kinds = headers.get_all(CONTENT_TYPE).iter();
     let is_several = kinds.any(|kind| {
@@ -45,8 +45,8 @@ fn number(digits: &str) -> Option<u64> {
     is_number.then(|| digits.parse().ok())?
 }
 
-/// Returns the entity tag of a response, if it is a strong one: only that tells whether two parts are
-/// of the same whole (RFC 9110, section 8.8.3).
+/// Returns the entity tag of a response, if it is a strong one: only a strong tag proves that two
+/// parts are of the same body (RFC 9110, section 8.8.3).
 pub fn strong_tag(headers: &HeaderMap) -> Option<&HeaderValue> {
     let mut lines = headers.get_all(ETAG).iter();
     let (Some(tag), None) = (lines.next(), lines.next()) else { return None };
@@ -54,16 +54,16 @@ pub fn strong_tag(headers: &HeaderMap) -> Option<&HeaderValue> {
     (!inner.contains(&b'"')).then_some(tag)
 }
 
-/// Returns the `Last-Modified` of a response, if it is a strong validator: the response was sent at least
-/// a second after it, and has not changed within the same one (RFC 9110, section 8.8.2.2).
+/// Returns the `Last-Modified` of a response, if it is a strong validator: the response was sent at
+/// least a second later (RFC 9110, section 8.8.2.2).
 pub fn strong_date(headers: &HeaderMap) -> Option<&HeaderValue> {
     let changed = date(headers, &LAST_MODIFIED).ok()??;
     let sent = date(headers, &DATE).ok()??;
     (since(sent, changed) >= Duration::from_secs(1)).then(|| &headers[LAST_MODIFIED])
 }
 
-/// Returns the head of the whole response of which a part has come: the same, but for what says that
-/// it is a part. `None` if the part cannot be put together with others: RFC 9111, section 3.4.
+/// Returns the head of the whole response, made of that of a partial one. `None` if the part cannot
+/// be combined with others (RFC 9111, section 3.4).
 pub fn whole_of(part: &response::Parts) -> Option<(response::Parts, PartPlace)> {
     let place = place(part.status, &part.headers)?;
     strong_tag(&part.headers)?;

@@ -10,7 +10,7 @@ use super::rules::{Control, Rules};
 use super::stored::Stored;
 use super::terms::Terms;
 
-/// The use of a stored response for a request.
+/// The permitted use of a stored response for a request: serve it, revalidate it and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
     /// The cache serves the response.
@@ -32,25 +32,25 @@ pub enum Reuse {
 }
 
 impl Reuse {
-    /// Whether the response is served, without asking the origin first.
+    /// Whether the stored response is served without asking the origin first.
     pub fn is_served(self) -> bool {
         matches!(self, Self::Fresh | Self::Stale | Self::StaleWhileRevalidate)
     }
 }
 
-/// The use of a stored response that was selected for a request, and how fresh it is.
+/// The decision on how a stored response may be used for a request, with its freshness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Assessment {
     pub(crate) reuse: Reuse,
-    /// The time for which it is fresh, from its creation on.
+    /// The time for which the stored response is fresh, from its creation on.
     pub(crate) lifetime: Duration,
     pub(crate) age: Duration,
-    /// Whether the request refuses the response although the response is fresh.
+    /// Whether the request's directives refuse the response although it is fresh.
     pub(crate) is_refused_by_request: bool,
 }
 
 impl Rules {
-    /// Decides how a stored response may be used for a request.
+    /// Decides how a stored response may be used for a request at this time.
     pub fn reuse(&self, request: &request::Parts, stored: &Stored, now: SystemTime) -> Reuse {
         let asked = RequestDirectives::read(&request.headers);
         let terms = Terms::of(self, stored);
@@ -58,10 +58,10 @@ impl Rules {
         assessment.map_or(Reuse::Other, |assessment| assessment.reuse)
     }
 
-    /// Decides like [`reuse`](Self::reuse), and returns the decision with its grounds; `None` if the response answers
-    /// another request. The directives are those of the request. A response that has expired was made stale by a soft
-    /// purge: as long as it would be fresh otherwise, it is served while it is revalidated, where a stale response may
-    /// be served at all.
+    /// Decides like [`reuse`](Self::reuse), with the request's directives given, and returns the
+    /// reasons as well; `None` if the response answers another request. A response that a soft
+    /// purge made stale is served while it is revalidated, if stale responses may be served, for as
+    /// long as it would otherwise be fresh.
     pub(crate) fn assess(
         &self,
         request: &HeaderMap,

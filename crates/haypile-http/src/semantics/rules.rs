@@ -18,42 +18,42 @@ pub enum Sharing {
     Private,
 }
 
-/// The rules that a cache follows. [`shared`](Self::shared) and [`private`](Self::private) are those
-/// of the standards.
+/// The rules that an HTTP cache follows. [`shared`](Self::shared) and [`private`](Self::private)
+/// are those of the standards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// The users of the cache.
+    /// The users of the cache: one, or several.
     pub sharing: Sharing,
-    /// The targeted fields that this cache follows, the most specific first (RFC 9213). Where one is
-    /// valid, `Cache-Control` and `Expires` are ignored.
+    /// The targeted header fields that this cache follows (RFC 9213), the most specific first. If
+    /// one is valid, `Cache-Control` and `Expires` are ignored.
     pub targeted: Vec<HeaderName>,
     /// Whether a shared cache stores responses with `Set-Cookie`, and so gives the cookies of one
-    /// user to others. Off unless the origin is known to set none that identify a user.
+    /// user to others; for origins whose cookies identify nobody.
     pub stores_set_cookie: bool,
-    /// The part of a response's age at the time of its sending for which it is fresh where it does
-    /// not say so itself, in per cent: 10 (RFC 9111, section 4.2.2).
+    /// The heuristic lifetime of a response that states none, in per cent of its age when it was
+    /// sent: 10 (RFC 9111, section 4.2.2).
     pub heuristic_percent: u32,
-    /// The longest time that this makes: a day.
+    /// The longest heuristic lifetime of a response that states none: a day.
     pub heuristic_limit: Duration,
     /// The longest time for which a response may have been stale when it is served because the
-    /// origin fails, where neither side states a time: a day.
+    /// origin fails, if neither side states a time: a day.
     pub stale_limit: Duration,
-    /// The time for which a response may be served after its lifetime, while it is revalidated, where
-    /// it does not forbid that; none otherwise. One that says `stale-while-revalidate` means at least
-    /// that.
+    /// The time for which a response may be served after its lifetime while it is revalidated,
+    /// unless it forbids that; `None` for no such time. A longer `stale-while-revalidate` of the
+    /// response has precedence.
     pub serve_stale: Option<Duration>,
-    /// The time for which a response is fresh that does not say so itself, in the place of a guess by
-    /// its age; none otherwise.
+    /// The lifetime of a response that states none, in place of the heuristic one; `None` for the
+    /// heuristic one.
     pub default_lifetime: Option<Duration>,
-    /// The cookies that decide nothing about responses, so that a lifetime may be guessed though a
+    /// The cookies that do not influence responses, so that the default lifetime applies although a
     /// request has them.
     pub ignored_cookies: IgnoredCookies,
-    /// Whether bodies are stored whose end only the end of the connection marks. A body that breaks off
-    /// with an error is never stored.
+    /// Whether bodies are stored that end only with the connection. A body that breaks off with an
+    /// error is never stored.
     pub stores_close_delimited: bool,
 }
 
-/// The cookies of requests that do not decide what their response is.
+/// The cookies of requests that do not influence responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IgnoredCookies {
     /// The cookies with these names.
@@ -82,7 +82,7 @@ impl IgnoredCookies {
 }
 
 impl Rules {
-    /// Returns the rules of a cache of several users. It follows `CDN-Cache-Control`.
+    /// Returns the rules for a cache of several users, which follows `CDN-Cache-Control` as well.
     pub fn shared() -> Self {
         const DAY: Duration = Duration::from_hours(24);
         Self {
@@ -104,8 +104,8 @@ impl Rules {
         Self { sharing: Sharing::Private, targeted: Vec::new(), ..Self::shared() }
     }
 
-    /// Whether a request may identify its user, so that only a response that states its own lifetime may be served to
-    /// others. RFC 9111 permits more; operators do not.
+    /// Whether a request may identify its user, so that its response may be served to others only
+    /// if it states a lifetime. RFC 9111 permits more; operators do not want it.
     pub(super) fn may_be_personal(&self, request: &HeaderMap) -> bool {
         self.is_shared()
             && (request.contains_key(AUTHORIZATION)
@@ -116,7 +116,7 @@ impl Rules {
         self.sharing == Sharing::Shared
     }
 
-    /// Reads the directives of a response that apply to this cache.
+    /// Parses the cache directives of a response that apply to this cache.
     pub(super) fn control(&self, headers: &HeaderMap) -> Control {
         let targeted = self.targeted.iter().find_map(|name| targeted::read(headers, name));
         let is_targeted = targeted.is_some();
@@ -128,10 +128,11 @@ impl Rules {
     }
 }
 
-/// A field of stored responses that no client gets: the lifetime that a program has given one, in seconds.
+/// A header field of stored responses, never sent to clients: the lifetime that a program has set,
+/// in seconds.
 pub(crate) const OWN_LIFETIME: HeaderName = HeaderName::from_static("haypile-lifetime");
 
-/// Sets the lifetime of a response, in place of its own.
+/// Sets the lifetime of a response, in place of the one that it states.
 pub(crate) fn set_lifetime(response: &mut HeaderMap, lifetime: Duration) {
     response.insert(OWN_LIFETIME, lifetime.as_secs().into());
 }
@@ -140,7 +141,7 @@ pub(crate) fn set_lifetime(response: &mut HeaderMap, lifetime: Duration) {
 #[derive(Debug)]
 pub(super) struct Control {
     pub(super) directives: ResponseDirectives,
-    /// Whether a targeted field states the directives: then `Expires` does not count.
+    /// Whether the directives are from a targeted field, so that `Expires` is ignored.
     pub(super) is_targeted: bool,
 }
 
@@ -151,7 +152,7 @@ impl Control {
         directives.public || directives.must_revalidate || directives.s_maxage.is_some()
     }
 
-    /// Whether a stale response may not be reused without validation, whoever wants to.
+    /// Whether a stale response may never be reused without validation.
     pub(super) fn forbids_stale(&self, rules: &Rules) -> bool {
         let directives = &self.directives;
         let of_shared = directives.proxy_revalidate || directives.s_maxage.is_some();

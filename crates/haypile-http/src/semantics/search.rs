@@ -9,8 +9,7 @@ use super::list::joined;
 
 const NO_VARY_SEARCH: HeaderName = HeaderName::from_static("no-vary-search");
 
-/// The parameters of a query that decide which response a request gets, as a response declares
-/// them.
+/// The rule of a response (`No-Vary-Search`) on which query parameters decide the response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SearchRule {
     /// Whether the order of parameters of different names makes no difference.
@@ -27,7 +26,8 @@ enum Parameters {
 }
 
 impl SearchRule {
-    /// Returns the rule of a response; `None` if it has none, or an invalid one: then the whole query decides.
+    /// Returns the `No-Vary-Search` rule of a response; `None` if it has none or an invalid one, so
+    /// that the whole query decides.
     pub fn of(response: &HeaderMap) -> Option<Self> {
         if !response.contains_key(NO_VARY_SEARCH) {
             return None;
@@ -35,7 +35,7 @@ impl SearchRule {
         Self::parse(&joined(response, &NO_VARY_SEARCH))
     }
 
-    /// Reads the text of the field.
+    /// Parses the text of a `No-Vary-Search` field.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let dictionary: Dictionary = Parser::new(text).parse().ok()?;
         let is_unordered = match dictionary.get("key-order") {
@@ -59,7 +59,7 @@ impl SearchRule {
         (!says_nothing).then_some(rule)
     }
 
-    /// Returns the text of a field with the same rule.
+    /// Returns the text of a `No-Vary-Search` field with the same rule.
     pub(crate) fn text(&self) -> String {
         let quoted = |name: &String| {
             let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
@@ -73,7 +73,8 @@ impl SearchRule {
         }
     }
 
-    /// Returns the part of a query that decides, in a form that is the same for the same.
+    /// Returns the deciding part of a query in a normal form, which is equal for queries with the
+    /// same response.
     pub fn deciding(&self, query: &str) -> String {
         let mut pairs: Vec<_> = form_urlencoded::parse(query.as_bytes())
             .filter(|(name, _)| match &self.parameters {

@@ -60,7 +60,8 @@ pub enum NotStored {
 }
 
 impl NotStored {
-    /// Whether a response to another request for the same target may be stored all the same.
+    /// Whether the reason is about the request, so that a response to another request for the same
+    /// URL may be stored.
     pub(crate) fn is_of_request(self) -> bool {
         use NotStored::{Authorization, Conditional, Method, Personal, RequestNoStore};
         matches!(self, Method | Conditional | RequestNoStore | Authorization | Personal)
@@ -68,8 +69,8 @@ impl NotStored {
 }
 
 impl Rules {
-    /// Whether a complete response to a request may be stored, and if not, why. Only the fields that
-    /// [`storable_fields`] returns are stored of it.
+    /// Whether a complete response to a request may be stored; if not, returns why. Only the fields
+    /// that [`storable_fields`] returns are stored.
     pub fn may_store(
         &self,
         request: &request::Parts,
@@ -128,14 +129,14 @@ impl Rules {
         }
     }
 
-    /// Whether a response to a request with `Authorization` may answer other requests: RFC 9111,
-    /// section 3.5.
+    /// Whether a response to a request with `Authorization` may answer other requests (RFC 9111,
+    /// section 3.5).
     pub(crate) fn permits_sharing(&self, response: &HeaderMap) -> bool {
         !self.is_shared() || self.control(response).permits_sharing()
     }
 
-    /// Whether keeping a response that was received at this time helps anybody: it is fresh for a
-    /// while, or can be validated, or may be served where the origin fails.
+    /// Whether storing a response received at this time is of use: it is fresh for a while, can be
+    /// validated, or may be served if the origin fails.
     pub fn is_useful(&self, response: &response::Parts, received: SystemTime) -> bool {
         let headers = &response.headers;
         let control = self.control(headers);

@@ -9,18 +9,18 @@ use super::list::members;
 use super::time::{LONGEST, date, seconds, since};
 use super::vary::Variant;
 
-/// The head of a stored response, and when it came.
+/// The head of a stored response, and when it was requested and received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// The status of the response.
+    /// The status code of the response.
     pub status: StatusCode,
-    /// The fields of the response.
+    /// The header fields of the response.
     pub headers: HeaderMap,
-    /// The requests that it answers. `None`: only the one that it was the response to.
+    /// The requests that the response answers; `None` if it answers only its own.
     pub variant: Option<Variant>,
     /// The time at which the request was sent.
     pub requested: SystemTime,
-    /// The time at which the response came.
+    /// The time at which the response was received.
     pub received: SystemTime,
 }
 
@@ -37,9 +37,8 @@ impl Stored {
         Self { status, headers, variant, requested, received }
     }
 
-    /// Returns the time since the response was created or validated at its origin: RFC 9111, section
-    /// 4.2.3. An origin whose clock is ahead makes nothing younger, and an own clock that has stepped
-    /// back stands still.
+    /// Returns the time since the response was created or validated at its origin (RFC 9111,
+    /// section 4.2.3). Wrong clocks never make the age negative.
     pub fn age(&self, now: SystemTime) -> Duration {
         self.age_at_receipt().saturating_add(since(now, self.received)).min(LONGEST)
     }

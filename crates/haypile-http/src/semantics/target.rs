@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use http::Uri;
 use url::Url;
 
-/// The reason why a URI names no target.
+/// The reason why a URI is not the target of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
@@ -20,9 +20,9 @@ pub enum TargetError {
     User,
 }
 
-/// The target of a request: scheme and host in lower case, the port unless it is the scheme's own,
-/// path and query exactly as they were sent. Two requests with the same target are about the same
-/// resource.
+/// The normalized URL of a request: scheme and host in lower case, the port unless it is the
+/// scheme's default, path and query exactly as they were sent. Requests with the same target are
+/// about the same resource.
 ///
 /// Whether it was asked for by GET or HEAD makes no difference: the response to a GET answers a HEAD.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,7 +33,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Returns the target of an absolute URI.
+    /// Returns the normalized URL of an absolute URI.
     pub fn of(uri: &Uri) -> Result<Self, TargetError> {
         let scheme = uri.scheme_str().unwrap_or_default();
         let schemes = [("http", 80), ("https", 443)];
@@ -70,23 +70,22 @@ impl Target {
         Ok(Self { text, origin_bytes })
     }
 
-    /// Returns scheme, host and port.
+    /// Returns the URL's scheme, host and port.
     pub fn origin(&self) -> &str {
         &self.text[..self.origin_bytes]
     }
 
-    /// Returns path and query.
+    /// Returns the URL's path and query.
     pub fn path(&self) -> &str {
         &self.text[self.origin_bytes..]
     }
 
-    /// Returns the whole target as text.
+    /// Returns the whole URL as text.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns the target that a reference in a response of this target leads to; `None` if it
-    /// leads to no target.
+    /// Resolves a reference in a response to this URL; `None` if the result is not a valid target.
     pub(super) fn resolve(&self, reference: &[u8]) -> Option<Self> {
         let reference = str::from_utf8(reference).ok()?;
         let mut url = Url::parse(&self.text).ok()?.join(reference).ok()?;

@@ -9,7 +9,8 @@ use super::directives::{ResponseDirectives, Scope};
 use super::list::joined;
 use super::time::LONGEST;
 
-/// Reads a targeted field. `None` if it is not there, is empty or is invalid: then it is ignored.
+/// Parses a targeted cache-control field. Returns `None` if it is absent, empty or invalid, so that
+/// it is ignored.
 pub(super) fn read(headers: &HeaderMap, name: &HeaderName) -> Option<ResponseDirectives> {
     // Most responses have none.
     if !headers.contains_key(name) {

@@ -4,10 +4,10 @@ use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// Longer durations in fields count as this one: RFC 9111, section 1.2.2.
+/// The longest duration in a header field; longer ones count as this one (RFC 9111, section 1.2.2).
 pub(super) const LONGEST: Duration = Duration::from_secs(1 << 31);
 
-/// Reads a number of seconds; at most [`LONGEST`].
+/// Parses a number of seconds in a header field, at most [`LONGEST`].
 pub(super) fn seconds(digits: &[u8]) -> Option<Duration> {
     if digits.is_empty() {
         return None;
@@ -19,7 +19,8 @@ pub(super) fn seconds(digits: &[u8]) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// Reads the date of a field that may stand once: RFC 9110, section 5.6.7, letters of any case.
+/// Parses the date in a header field that may occur once (RFC 9110, section 5.6.7), letters in any
+/// case.
 ///
 /// # Errors
 ///
@@ -33,7 +34,7 @@ pub(super) fn date(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Syst
     }
 }
 
-/// A field that is there and cannot be read.
+/// The error of a header field that is present and cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Invalid;
 
@@ -54,7 +55,8 @@ fn parse_date(value: &HeaderValue) -> Option<SystemTime> {
     httpdate::parse_http_date(&canonical.replace(" Gmt", " GMT")).ok()
 }
 
-/// Returns how long after `earlier` this time is; zero if it is not: clocks step back.
+/// Returns the duration from `earlier` to `later`; zero if it is negative, because clocks step
+/// back.
 pub(super) fn since(later: SystemTime, earlier: SystemTime) -> Duration {
     later.duration_since(earlier).unwrap_or_default()
 }

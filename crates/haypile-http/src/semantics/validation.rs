@@ -23,7 +23,7 @@ static OF_THE_BODY: [http::HeaderName; 6] = [
     http::HeaderName::from_static("content-md5"),
 ];
 
-/// The fields by which a request asks under a condition.
+/// The request fields that state conditions, such as `If-None-Match`.
 pub(super) static CONDITIONS: [http::HeaderName; 5] =
     [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE, IF_RANGE];
 
@@ -60,8 +60,8 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// Adds the validators of stored responses to a request, in the place of its own conditions, and
-/// without its range: the response is to tell which of them is current. Returns whether there is one.
+/// Replaces a request's conditions by the validators of stored responses, and removes its range, so
+/// that the origin tells which of them is current. Returns whether there is a validator.
 pub fn add_validators(request: &mut HeaderMap, stored: &[&Stored]) -> bool {
     for name in CONDITIONS.iter().chain([&RANGE]) {
         request.remove(name);
@@ -81,7 +81,7 @@ pub fn add_validators(request: &mut HeaderMap, stored: &[&Stored]) -> bool {
     request.contains_key(IF_NONE_MATCH) || request.contains_key(IF_MODIFIED_SINCE)
 }
 
-/// The answer that a request's own conditions make of a stored response that may be served.
+/// The answer that a request's conditions demand for a stored response: whole, 304 and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The response as it is.
@@ -92,7 +92,7 @@ pub enum Answer {
     Forward,
 }
 
-/// Evaluates the conditions of a request: RFC 9111, section 4.3.2.
+/// Evaluates the conditions of a request against a stored response (RFC 9111, section 4.3.2).
 pub fn answer(request: &HeaderMap, stored: &Stored) -> Answer {
     if request.contains_key(IF_MATCH) || request.contains_key(IF_UNMODIFIED_SINCE) {
         return Answer::Forward;
@@ -128,7 +128,7 @@ fn names(mut list: &[u8], own: Tag<'_>) -> bool {
     false
 }
 
-/// Returns which of the stored responses to a target a 304 freshens: RFC 9111, section 4.3.4. They
+/// Returns the indices of the stored responses that a 304 freshens (RFC 9111, section 4.3.4). They
 /// are given from the latest to the oldest.
 pub fn freshened(not_modified: &HeaderMap, stored: &[&Stored]) -> Vec<usize> {
     let numbers = 0..stored.len();
@@ -153,8 +153,8 @@ pub fn freshened(not_modified: &HeaderMap, stored: &[&Stored]) -> Vec<usize> {
     if stored.len() == 1 { vec![0] } else { Vec::new() }
 }
 
-/// Whether the response to a HEAD is about a stored response to a GET, so that it freshens it: RFC
-/// 9111, section 4.3.5. One that is about another makes the stored one stale.
+/// Whether the response to a HEAD matches a stored response to a GET, and so freshens it (RFC 9111,
+/// section 4.3.5). Otherwise it makes the stored one stale.
 pub fn head_freshens(head: &HeaderMap, stored: &Stored) -> bool {
     [ETAG, LAST_MODIFIED, CONTENT_LENGTH].iter().all(|name| {
         let mut lines = head.get_all(name).iter().peekable();
@@ -162,9 +162,8 @@ pub fn head_freshens(head: &HeaderMap, stored: &Stored) -> bool {
     })
 }
 
-/// Replaces the fields of a stored response by those of a 304, or of the response to a HEAD, but for
-/// those that tell of a body: RFC 9111, section 3.2. The age counts from the validation on, so that the
-/// one that the stored response had when it came goes.
+/// Replaces the header fields of a stored response by those of a 304 or of a HEAD, except those
+/// about the body (RFC 9111, section 3.2). Its age counts from the validation on.
 pub fn freshen(rules: &Rules, stored: &mut HeaderMap, fresh: &HeaderMap) {
     let fresh = storable_fields(rules, fresh);
     stored.remove(AGE);
@@ -176,8 +175,8 @@ pub fn freshen(rules: &Rules, stored: &mut HeaderMap, fresh: &HeaderMap) {
     }
 }
 
-/// Whether an answer to a validation is a failure of the origin rather than news of the response, so
-/// that the stored one may be served in its place: RFC 5861, section 4.
+/// Whether an answer to a validation is a failure of the origin, so that the stored response may be
+/// served instead (RFC 5861, section 4).
 pub fn is_failure(status: StatusCode) -> bool {
     matches!(status.as_u16(), 500 | 502 | 503 | 504)
 }

@@ -24,14 +24,13 @@ const CODINGS: [&[u8]; 10] = [
     b"zstd",
 ];
 
-/// The request that a stored response answers, as far as `Vary` selects it.
+/// The values of the request fields in `Vary`, for which a stored response is the answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variant(Vec<(HeaderName, Option<Vec<u8>>)>);
 
 impl Variant {
-    /// Returns the selecting fields of a request, in the order of their names, as far as the `Vary`
-    /// of its response names them. `None` for a response that answers only this one request (`*`),
-    /// or names something that is not a field.
+    /// Returns the values of a request's fields that the `Vary` of its response names. `None` for a
+    /// response that answers only this one request (`*`), or if `Vary` is invalid.
     pub fn of(request: &HeaderMap, response: &HeaderMap) -> Option<Self> {
         let names: Result<BTreeSet<_>, _> = members(response, &VARY)
             .map(|name| HeaderName::from_bytes(name).map(|name| name.as_str().to_owned()))
@@ -45,28 +44,28 @@ impl Variant {
         names.iter().map(field).collect::<Option<_>>().map(Self)
     }
 
-    /// Returns the fields of a request by these names, which are in order.
+    /// Returns the values of a request's fields with these sorted names.
     pub(crate) fn of_fields(request: &HeaderMap, names: &[HeaderName]) -> Self {
         let field = |name: &HeaderName| (name.clone(), normalized(request, name));
         Self(names.iter().map(field).collect())
     }
 
-    /// Whether a request has the same selecting fields.
+    /// Whether a request has the same values of the fields in `Vary`.
     pub fn matches(&self, request: &HeaderMap) -> bool {
         self.0.iter().all(|(name, value)| *value == normalized(request, name))
     }
 
-    /// Returns the selecting fields and their normalised values, in the order of their names.
+    /// Returns the fields in `Vary` with their normalized values, ordered by name.
     pub(crate) fn fields(&self) -> &[(HeaderName, Option<Vec<u8>>)] {
         &self.0
     }
 
-    /// Returns the variant that [`fields`](Self::fields) are of.
+    /// Returns the variant that has these [`fields`](Self::fields).
     pub(crate) fn from_fields(fields: Vec<(HeaderName, Option<Vec<u8>>)>) -> Self {
         Self(fields)
     }
 
-    /// Returns bytes that are the same for the same variant, and only then.
+    /// Returns bytes that are equal exactly for equal variants.
     pub fn key(&self) -> Vec<u8> {
         let mut key = Vec::new();
         for (name, value) in &self.0 {

@@ -12,38 +12,37 @@ use super::variants::Variants;
 use crate::semantics::part::strong_tag;
 use crate::semantics::{KnownTerms, Stored};
 
-/// The most responses in one entry: one, and in memory those of the variants that may answer a request.
+/// The largest number of responses in one entry in memory; a stored entry has one.
 pub(crate) const MOST_RESPONSES: usize = 16;
 
-/// The responses that are stored for one target, or one variant of it.
+/// The stored responses for one URL, or for one variant of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The name of the target, with the user if the cache is private; the key of the store is a
-    /// hash of it.
+    /// The name of the URL, with the user if the cache is private; the store's key is a hash of it.
     pub(crate) name: Bytes,
-    /// A number that changes when the responses are invalidated: one whose request was sent under
-    /// another generation is not stored.
+    /// A number that changes when the responses are invalidated. A response whose request was sent
+    /// under another generation is not stored.
     pub(crate) generation: u64,
-    /// The entry's position among the purges of the store.
+    /// The number of the last purge when the entry was created, by which later purges apply to it.
     pub(crate) stamp: Stamp,
-    /// The outcome of the last request, if that is not among the responses.
+    /// The outcome of the last request for the URL, if it did not become one of the responses.
     pub(crate) outcome: Option<Outcome>,
-    /// The responses that have entries of their own.
+    /// The variants of the URL, which are stored in separate entries.
     pub(crate) variants: Variants,
     /// The stored responses, the latest first.
     pub(crate) responses: Vec<StoredResponse>,
 }
 
-/// A stored response: its head, and the place of its body.
+/// A stored response: its head, and where its body is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredResponse {
     /// The head of the response.
     pub(crate) head: Stored,
-    /// The body of the response, or the place where it is.
+    /// The body of the response: in the entry, or in chunks.
     pub(crate) body: StoredBody,
-    /// The number of the last purge of the store before the response's request was sent.
+    /// The number of the last purge of the store before the response was requested.
     pub(crate) number: u64,
-    /// The groups of the response, by their hashes.
+    /// The groups that the response is in, as hashes.
     pub(crate) groups: Vec<Group>,
     /// Whether a soft purge has made the response stale, however fresh it claims to be.
     pub(crate) has_expired: bool,
@@ -51,7 +50,7 @@ pub(crate) struct StoredResponse {
     pub(crate) terms: KnownTerms,
 }
 
-/// The body of a stored response.
+/// The body of a stored response: in its entry, in chunks, or in parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StoredBody {
     /// The body, in the entry.
@@ -62,29 +61,30 @@ pub(crate) enum StoredBody {
     Parts(Parts),
 }
 
-/// A body in chunks of [`CHUNK_BYTES`](super::CHUNK_BYTES), but for the last.
+/// A body that is stored in chunks of [`CHUNK_BYTES`](super::CHUNK_BYTES) each; the last may be
+/// shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chunks {
-    /// A random identifier, so that no chunk of another body is mistaken for one of this.
+    /// A random number that identifies the chunks of this body.
     pub(crate) id: u128,
-    /// The length of the body.
+    /// The length of the body in bytes.
     pub(crate) bytes: u64,
 }
 
 impl Entry {
-    /// Returns an entry without responses, of a generation that none had before.
+    /// Returns an entry without responses, with a new generation.
     pub(crate) fn empty(name: Bytes, stamp: Stamp) -> Self {
         let (outcome, variants) = (None, Variants::default());
         Self { name, generation: rand::random(), stamp, outcome, variants, responses: Vec::new() }
     }
 
-    /// Whether nothing is stored.
+    /// Whether the entry has neither responses nor variants.
     pub(crate) fn is_empty(&self) -> bool {
         self.responses.is_empty() && self.variants.is_empty()
     }
 
-    /// Returns the entry if it has this name; `None` otherwise: of two names with the same hash,
-    /// each replaces the other.
+    /// Returns the entry if it has this name; otherwise `None`, because names with the same hash
+    /// replace each other.
     pub(super) fn of(mut self, name: &Bytes) -> Option<Self> {
         if self.is_empty() {
             self.name = name.clone();
@@ -92,7 +92,7 @@ impl Entry {
         (self.name == *name).then_some(self)
     }
 
-    /// Inserts a response, replacing the one to the same requests.
+    /// Inserts a response into the entry, replacing the one to the same requests.
     pub(crate) fn insert(&mut self, response: StoredResponse) {
         self.responses.retain(|other| other.head.variant != response.head.variant);
         self.responses.insert(0, response);
@@ -100,7 +100,8 @@ impl Entry {
         self.responses.truncate(MOST_RESPONSES);
     }
 
-    /// Adds a part of a response, of which this is the head, to the stored parts. What is stored of another goes.
+    /// Adds a part of a response with this head to its stored parts. Parts of another response are
+    /// removed.
     pub(crate) fn insert_part(&mut self, mut response: StoredResponse, whole: u64, part: Part) {
         let head = &response.head;
         let same = self.responses.iter().find(|other| other.head.variant == head.variant);
@@ -136,7 +137,7 @@ impl Entry {
 }
 
 impl StoredBody {
-    /// Returns its length.
+    /// Returns the length of the body in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Inline(body) => body.len() as u64,
@@ -145,7 +146,7 @@ impl StoredBody {
         }
     }
 
-    /// Returns the number of stored bytes of the body that lie outside of the entry.
+    /// Returns the number of bytes of the body that are stored in chunks, outside of the entry.
     pub(super) fn stored_bytes(&self) -> u64 {
         match self {
             Self::Inline(_) => 0,
@@ -154,7 +155,7 @@ impl StoredBody {
         }
     }
 
-    /// Whether these bytes of the body are stored, as far as the entry knows.
+    /// Whether these bytes of the body are stored, according to the entry.
     pub(crate) fn has(&self, range: &Range<u64>) -> bool {
         let Self::Parts(parts) = self else { return range.end <= self.bytes() };
         let mut at = range.start;
@@ -165,8 +166,8 @@ impl StoredBody {
         true
     }
 
-    /// Returns the chunk that has a byte of the body; `None` if the byte is in the entry, or
-    /// nowhere.
+    /// Returns the position in a chunk of a byte of the body; `None` if the byte is in the entry,
+    /// or not stored.
     pub(super) fn chunk_of(&self, at: u64) -> Option<InChunk> {
         match self {
             Self::Inline(_) => None,

@@ -49,8 +49,8 @@ const USUAL_BYTES: usize = 1024;
 /// others): there is room for them from the start.
 const ADDED_FIELDS: usize = 6;
 
-/// Returns the bytes of an entry; `None` if one of its fields is too long for the format, which no
-/// server or client lets through.
+/// Encodes an entry as bytes for the store; `None` if one of its fields is too long for the format,
+/// which no server or client permits.
 pub(crate) fn encode(entry: &Entry) -> Option<Vec<u8>> {
     let bodies = entry.responses.iter().map(|response| match &response.body {
         StoredBody::Inline(body) => body.len(),
@@ -168,7 +168,7 @@ fn milliseconds(time: SystemTime) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Returns the entry that these bytes are. Names and bodies stay where they are.
+/// Decodes an entry from bytes of the store, without copying names and bodies.
 pub(crate) fn decode(mut bytes: Bytes) -> Option<Entry> {
     if bytes.try_get_u8().ok()? != VERSION {
         return None;

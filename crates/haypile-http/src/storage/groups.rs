@@ -30,14 +30,15 @@ use super::ledger::{PURGE_ATTEMPTS, certain_purges, next_number, read_purges};
 use super::purges::{Purges, Stamp};
 use super::unchanged;
 
-/// The most groups that a response names, and the most that one invalidation tells apart.
+/// The largest number of groups that a response may name, and that one invalidation can
+/// distinguish.
 pub(crate) const MOST_GROUPS: usize = 256;
-/// The groups of a response that names as many: two for each, and the one for all.
+/// The largest number of stored groups of a response: two for each name, and the one for all.
 pub(super) const MOST_STORED_GROUPS: usize = 2 * MOST_GROUPS + 1;
 /// Rises with every change of the format.
 const VERSION: u8 = 1;
 
-/// A group of responses, by a hash: of two with the same one, each is purged with the other.
+/// A group of responses, as a hash: groups with the same hash are purged together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Group(u64);
 
@@ -57,7 +58,7 @@ struct Marks {
 }
 
 impl Group {
-    /// Returns the group of this name within a scope: an origin, or all.
+    /// Returns the group of this name in a scope: an origin, or all.
     pub(crate) fn of(scope: &[u8], name: &str) -> Self {
         let mut hash = Xxh3::new();
         hash.update(&(scope.len() as u64).to_le_bytes());
@@ -120,8 +121,8 @@ impl Record {
     }
 }
 
-/// Forgets the responses of an entry whose groups were purged, and marks those that a soft purge of a
-/// group has made stale; `None` if the store fails.
+/// Removes the responses of an entry whose groups were purged, and marks those that a soft purge
+/// made stale; `None` if the store fails.
 pub(super) fn heed(store: &dyn Store, purges: &Purges, entry: &mut Entry) -> Option<()> {
     let mut groups: Vec<Group> =
         entry.responses.iter().flat_map(|response| &response.groups).copied().collect();
@@ -139,8 +140,8 @@ pub(super) fn heed(store: &dyn Store, purges: &Purges, entry: &mut Entry) -> Opt
     Some(())
 }
 
-/// Whether no group of a response that is on its way was purged since its request was sent; `None` if
-/// the store fails.
+/// Whether none of a response's groups was purged since its request was sent; `None` if the store
+/// fails.
 pub(super) fn permit(store: &dyn Store, now: Stamp, number: u64, groups: &[Group]) -> Option<bool> {
     // Where nothing was purged, a group may have no record yet.
     if groups.is_empty() || now.number == number {
@@ -168,8 +169,9 @@ fn together(groups: &[Group], marks: &HashMap<Group, Marks>) -> Option<Marks> {
     groups.iter().try_fold(Marks::default(), |all, group| Some(all.and(*marks.get(group)?)))
 }
 
-/// Ensures that the groups of a response have records before it is stored, and returns whether none of them was purged
-/// since its request was sent; `None` if the store fails.
+/// Ensures that the store has a record of each of a response's groups before the response is
+/// stored. Returns whether none of them was purged since its request was sent; `None` if the store
+/// fails.
 pub(super) fn join(store: &dyn Store, response: &StoredResponse) -> Option<bool> {
     let known = all_marks(store, read_purges(store)??.stamp(), &response.groups)?;
     for group in &response.groups {
@@ -204,7 +206,7 @@ fn marks_of(store: &dyn Store, group: Group) -> Option<Marks> {
     None
 }
 
-/// Purges groups, and returns whether the store recorded all of them.
+/// Purges groups of responses; returns whether the store recorded all of them.
 pub(super) fn purge(store: &dyn Store, groups: &[Group], is_soft: bool) -> Option<bool> {
     let stamp = (0..PURGE_ATTEMPTS).find_map(|_| next_number(store))?;
     let purge = |group: &Group| {
@@ -248,7 +250,8 @@ fn write(store: &dyn Store, key: &str, record: Record, condition: SetOptions) ->
     store.set(key.as_bytes(), &record.encode(), &condition).ok().map(drop)
 }
 
-/// Returns the part of an entry's name that is its origin's, with the user's where it is one user's.
+/// Returns the part of an entry's name that identifies its origin, with the user if the cache is
+/// private.
 pub(crate) fn origin_of(name: &[u8]) -> &[u8] {
     // The third slash of the target, which has no space, begins its path.
     let target = name.iter().rposition(|byte| *byte == b' ').map_or(0, |space| space + 1);

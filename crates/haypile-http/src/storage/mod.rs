@@ -51,8 +51,9 @@ pub(crate) use write::room_for_body;
 
 use crate::semantics::Rules;
 
-/// The length of a chunk, and of the longest entry. With its key and the head of its record it fills
-/// 64 KiB, a segment of a small `file:` store and a fraction of a larger one.
+/// The length of a chunk of a body, and of the longest entry, in bytes. With its key and its
+/// record's header it fills 64 KiB, a segment of a small `file:` store and a fraction of a larger
+/// one.
 pub(crate) const CHUNK_BYTES: usize = 65_536 - 256;
 
 /// An entry that only says of which generation the next response has to be is not kept for longer.
@@ -60,7 +61,7 @@ const LIFE_OF_EMPTY: Duration = Duration::from_hours(1);
 /// The calls of a store that may wait at the same time, each in a thread.
 const MOST_CALLS: usize = 64;
 
-/// The responses of one cache.
+/// The stored responses of one HTTP cache.
 #[derive(Clone, Debug)]
 pub(crate) struct Storage {
     cache: Cache,
@@ -76,10 +77,11 @@ pub(crate) struct Storage {
     refresh: Arc<Refresh>,
 }
 
-/// An entry as it was read.
+/// An entry as it was read from the store.
 #[derive(Clone, Debug)]
 pub(crate) struct Read {
-    /// The entry, if there is one of use. On the heap: it is handed on several times for each request.
+    /// The entry, if there is a usable one. It is boxed because it is passed on several times for
+    /// each request.
     pub(crate) entry: Option<Box<Entry>>,
     /// The level of the store that had the entry.
     pub(crate) level: u8,
@@ -99,12 +101,13 @@ struct FoundVariant {
     condition: SetOptions,
 }
 
-/// The place of a request to the origin among invalidations: those before it and those after it.
+/// The state of invalidations when a request to the origin began.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begun {
-    /// The generation of the entry. If it has another when the response comes, that is not stored.
+    /// The generation of the entry when the request began. If the entry has another one when the
+    /// response comes, the response is not stored.
     pub(crate) generation: u64,
-    /// The number of the last purge of the store.
+    /// The number of the last purge of the store when the request began.
     pub(crate) number: u64,
 }
 
@@ -122,7 +125,7 @@ impl Storage {
         Self { cache: cache.clone(), reader, is_local, is_none, calls, limit, troubles, refresh }
     }
 
-    /// Returns the largest body that may be stored: a sixteenth of the store.
+    /// Returns the size of the largest body that may be stored, in bytes: a sixteenth of the store.
     pub(crate) fn largest_body(&self) -> u64 {
         self.cache.store().limits().capacity_bytes.map_or(u64::MAX, |capacity| capacity / 16)
     }
@@ -133,13 +136,13 @@ impl Storage {
         self.call(move |_store| cache.prometheus().ok()).await?
     }
 
-    /// Returns how often the store was of no help.
+    /// Returns the counts of store calls that failed, were too slow, or were skipped.
     pub(crate) fn troubles(&self) -> StoreTroubles {
         self.troubles.read()
     }
 
-    /// Returns the names of the levels in what users read, the fastest first: the scheme, with a
-    /// number where several have the same. A store of one level has none.
+    /// Returns the names of the store's levels for users, the fastest first: URL schemes, with a
+    /// number if several levels have the same. A store of one level has no names.
     pub(crate) fn level_names(&self) -> Vec<Arc<str>> {
         let url = self.cache.store().url();
         let schemes: Vec<&str> = url.levels().iter().map(Level::scheme).collect();
@@ -200,8 +203,8 @@ impl Storage {
         called.ok()
     }
 
-    /// Reads an entry, with the variants that may answer a request of these fields; `None` if the store
-    /// does not answer.
+    /// Reads an entry, with the variants that may answer a request with these header fields; `None`
+    /// if the store does not answer.
     pub(crate) async fn read(&self, name: &Bytes, request: &HeaderMap) -> Option<Read> {
         let read = self.read_own(name).await?;
         match &read.entry {
@@ -223,7 +226,7 @@ impl Storage {
         variants.await?
     }
 
-    /// Reads a target's own entry, without its variants; `None` if the store does not answer.
+    /// Reads a URL's own entry, without its variants; `None` if the store does not answer.
     pub(crate) async fn read_own(&self, name: &Bytes) -> Option<Read> {
         let (reader, name) = (self.reader.clone(), name.clone());
         let read = self.call(move |store| {
@@ -238,8 +241,8 @@ impl Storage {
         read
     }
 
-    /// Returns the place of a request that is sent after an entry was read, which is created if there
-    /// is none; `None` if that fails.
+    /// Returns the generation and the purge number for a request to the origin that is sent after
+    /// an entry was read; creates the entry if there is none. Returns `None` if that fails.
     pub(crate) async fn begin(&self, read: &Read, name: &Bytes) -> Option<Begun> {
         if let Some(begun) = read.begun() {
             return Some(begun);
@@ -256,9 +259,9 @@ impl Storage {
         self.read_own(name).await?.begun()
     }
 
-    /// Forgets the responses of an entry as [`invalidate`](Self::invalidate) does, for a request that began
-    /// before and is the reason; returns the place that it has then. `None` if the entry has another
-    /// generation: somebody else has invalidated it in the meantime.
+    /// Invalidates the responses of an entry on behalf of a request to the origin that has begun,
+    /// and returns its new generation; `None` if somebody else has invalidated the entry in the
+    /// meantime.
     pub(crate) async fn renew(&self, name: &Bytes, begun: Begun) -> Option<Begun> {
         let read = self.read_own(name).await?;
         let entry = read.entry.as_ref().filter(|entry| entry.generation == begun.generation)?;
@@ -268,7 +271,7 @@ impl Storage {
         self.write(&read, &empty).await.then_some(renewed)
     }
 
-    /// Whether a response that is on its way may answer requests that come now, as far as the store says.
+    /// Whether a response in transit may answer requests that come now, according to the store.
     pub(crate) async fn is_current(&self, name: &Bytes, begun: Begun, groups: &[Group]) -> bool {
         let (reader, name, groups) = (self.reader.clone(), name.clone(), groups.to_vec());
         let is_current = self.call(move |store| {
@@ -282,8 +285,8 @@ impl Storage {
         is_current.await.flatten().unwrap_or(false)
     }
 
-    /// Ensures that the groups of a response are known before it is stored, and returns whether none of them was purged
-    /// since its request was sent.
+    /// Ensures that the store has a record of each of a response's groups before the response is
+    /// stored. Returns whether none of them was purged since its request was sent.
     pub(crate) async fn join_groups(&self, response: &StoredResponse) -> bool {
         if response.groups.is_empty() {
             return true;
@@ -293,8 +296,8 @@ impl Storage {
         joined.await.flatten().unwrap_or(false)
     }
 
-    /// Forgets all responses to targets whose names begin with this prefix, or makes them stale;
-    /// returns whether the store recorded that.
+    /// Purges all responses whose names begin with this prefix (or makes them stale); returns
+    /// whether the store recorded that.
     pub(crate) async fn purge(&self, prefix: Bytes, is_soft: bool) -> bool {
         debug_assert!(prefix.len() <= LONGEST_PREFIX, "the record has no room for it");
         if self.is_none {
@@ -306,7 +309,8 @@ impl Storage {
         purged.await.unwrap_or(false)
     }
 
-    /// Forgets all responses in these groups, or makes them stale; returns whether the store recorded that.
+    /// Purges all responses in these groups (or makes them stale); returns whether the store
+    /// recorded that.
     pub(crate) async fn purge_groups(&self, groups: Vec<Group>, is_soft: bool) -> bool {
         if self.is_none {
             return true;
@@ -315,7 +319,7 @@ impl Storage {
         purged.await.flatten().unwrap_or(false)
     }
 
-    /// Makes all responses under a name stale, except those on their way: these are not stored.
+    /// Makes all responses under a name stale, except those in transit, which are not stored.
     /// Returns whether there was an entry; `None` if the store fails.
     pub(crate) async fn expire(&self, name: &Bytes) -> Option<bool> {
         let (reader, name) = (self.reader.clone(), name.clone());
@@ -325,7 +329,8 @@ impl Storage {
         expired.await?
     }
 
-    /// Writes an entry if nobody has since another was read; returns whether it did.
+    /// Writes an entry if nobody else has written it since it was read; returns whether it was
+    /// written.
     pub(crate) async fn write(&self, read: &Read, entry: &Entry) -> bool {
         let Some(writes) = Writes::of(read, entry, self.largest_body()) else { return false };
         let is_due = self.refresh.is_due_after(writes.bytes());
@@ -336,16 +341,16 @@ impl Storage {
         written.await.unwrap_or(false)
     }
 
-    /// Claims a name among the processes that share the store; the outcome does not matter where no
-    /// other could have claimed it.
+    /// Claims the right to request a response among the processes that share the store. The outcome
+    /// does not matter if no other process could have it.
     pub(crate) async fn try_claim(&self, name: &Bytes) -> TriedClaim {
         let (cache, key) = (self.cache.clone(), key(name));
         let tried = self.call(move |_store| cache.try_claim(key, None)).await;
         tried.and_then(Result::ok).unwrap_or(TriedClaim::Unneeded)
     }
 
-    /// Forgets all responses under a name, even those on their way: each has created the entry before it was asked for.
-    /// Returns whether there was an entry; `None` if the store fails.
+    /// Invalidates all responses under a name, including those in transit. Returns whether there
+    /// was an entry; `None` if the store fails.
     pub(crate) async fn invalidate(&self, name: &Bytes) -> Option<bool> {
         let (name, key) = (name.clone(), key(name));
         let written = self.call_in_turn(move |store| {
@@ -363,14 +368,14 @@ impl Storage {
         written.await?
     }
 
-    /// Whether the store has taken note of what it was told. A server that cannot be reached seems empty,
-    /// and seems to take every write. The record of purges, with its version, comes from the server
-    /// itself, and only once what it missed is deleted.
+    /// Whether the store's server really has what was written to it. An unreachable server seems
+    /// empty, and seems to accept every write. Therefore the record of purges, with its version, is
+    /// read from the server itself, after what it missed was deleted.
     pub(crate) async fn has_taken_note(&self) -> bool {
         self.is_none || self.call(begin_purges).await.flatten().is_some()
     }
 
-    /// Reads the rule for the queries of a path, as text; `None` if none is known.
+    /// Reads the `No-Vary-Search` rule of a path, as text; `None` if none is known.
     pub(crate) async fn search_rule(&self, path: &Bytes) -> Option<Vec<u8>> {
         let key = search_key(path);
         let read = self.call(move |store| {
@@ -380,7 +385,7 @@ impl Storage {
         read.await?
     }
 
-    /// Stores the search rule of a path for all processes; an empty rule is none.
+    /// Stores the `No-Vary-Search` rule of a path for all processes; an empty rule means none.
     pub(crate) async fn set_search_rule(&self, path: &Bytes, text: String) {
         let key = search_key(path);
         let options = SetOptions::set().with_ttl(Ttl::Never);
@@ -389,7 +394,7 @@ impl Storage {
         written.await;
     }
 
-    /// Reads a chunk; `None` if it is not there.
+    /// Reads a chunk of a body; `None` if it is not stored.
     pub(crate) async fn chunk(&self, chunks: Chunks, index: u64) -> Option<Bytes> {
         let expected = chunks.length_of(index)?;
         let (lender, key) = (self.reader.lender.clone(), chunk_key(chunks.id, index));
@@ -397,7 +402,7 @@ impl Storage {
         (value.len() == expected).then_some(value)
     }
 
-    /// Writes a chunk; returns whether it did.
+    /// Writes a chunk of a body; returns whether it was written.
     pub(crate) async fn write_chunk(&self, id: u128, index: u64, chunk: Bytes) -> bool {
         let key = chunk_key(id, index);
         let is_due = self.refresh.is_due_after(chunk.len());
@@ -408,15 +413,15 @@ impl Storage {
         matches!(written.await, Some(Ok(written)) if written.is_stored())
     }
 
-    /// Returns the bytes of a body in chunks from this place to the end of their chunk; `None` if they
-    /// are not there.
+    /// Returns the bytes of a chunked body from a position to the end of that chunk; `None` if they
+    /// are not stored.
     pub(crate) async fn piece(&self, body: &StoredBody, at: u64) -> Option<Bytes> {
         let place = body.chunk_of(at)?;
         let chunk = self.chunk(place.chunks, place.index).await?;
         Some(chunk.slice(place.skipped..))
     }
 
-    /// Whether all chunks with these bytes of a body are there.
+    /// Whether all chunks with these bytes of a body are stored.
     pub(crate) async fn has_all(&self, body: &StoredBody, range: Range<u64>) -> bool {
         let body = body.clone();
         let all = self.call(move |store| {
@@ -432,7 +437,7 @@ impl Storage {
         all.await.flatten().is_some()
     }
 
-    /// Removes chunks that no entry names any more.
+    /// Removes chunks that no entry refers to any more.
     pub(crate) async fn remove_chunks(&self, id: u128, number: u64) {
         let removed = self.call(move |store| {
             for index in 0..number {
@@ -444,8 +449,8 @@ impl Storage {
 }
 
 impl Read {
-    /// Returns the entry as it is once a variant has answered a request that was not its own; `None` if
-    /// that is known.
+    /// Returns the entry with the fact recorded that a variant has answered a request other than
+    /// its own; `None` if that is recorded already.
     pub(crate) fn with_use(&self, response: &StoredResponse) -> Option<Entry> {
         let entry = self.entry.as_deref().filter(|entry| !entry.variants.is_empty())?;
         let name = variant_name(&entry.name, response.head.variant.as_ref()?);
@@ -470,7 +475,8 @@ impl Chunks {
     }
 }
 
-/// Returns the index of the chunk that has this byte of a body, and the byte's place in it.
+/// Returns the index of the chunk that has this byte of a body, and the byte's position in the
+/// chunk.
 pub(crate) fn chunk_of(at: u64) -> (u64, usize) {
     let place = usize::try_from(at % CHUNK_BYTES as u64).expect("less than a chunk");
     (at / CHUNK_BYTES as u64, place)

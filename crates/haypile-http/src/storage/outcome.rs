@@ -15,15 +15,15 @@ const LONGEST_FAILED: Duration = Duration::from_secs(8);
 /// as the origin is waited for.
 const FAILED_SINCE: Duration = Duration::from_mins(2);
 
-/// The outcome of the last request for a target.
+/// The outcome of the last request for a URL: how it went, when, and how long it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) kind: OutcomeKind,
-    /// The time at which the outcome came.
+    /// The time at which the outcome was known.
     pub(crate) since: SystemTime,
-    /// The time for which the outcome counts from then on.
+    /// The time for which the outcome is valid.
     pub(crate) lifetime: Duration,
-    /// The time that the origin took.
+    /// The time that the origin took to answer.
     pub(crate) took: Duration,
 }
 
@@ -36,8 +36,8 @@ pub(crate) enum OutcomeKind {
 }
 
 impl Outcome {
-    /// Returns the outcome of a request after another one; `None` if that still says enough, so that
-    /// nothing need be written.
+    /// Returns the outcome to record after another one; `None` if the recorded one is still
+    /// accurate enough, so that nothing is written.
     pub(crate) fn after(
         previous: Option<Self>,
         kind: OutcomeKind,
@@ -56,17 +56,17 @@ impl Outcome {
         Some(Self { kind, since: now, lifetime, took })
     }
 
-    /// Whether the outcome is a failure that is not known to be over.
+    /// Whether the last request failed, and no later one has succeeded.
     pub(crate) fn is_failing(&self, now: SystemTime) -> bool {
         self.kind == OutcomeKind::Failed && self.age(now) < self.lifetime + FAILED_SINCE
     }
 
-    /// Whether no other request can use the responses, as far as is known.
+    /// Whether no other request can use the responses to this URL, as far as is known.
     pub(crate) fn is_alone(&self, now: SystemTime) -> bool {
         self.kind == OutcomeKind::Alone && self.counts(now)
     }
 
-    /// Whether the origin failed so short a time ago that it is not tried again.
+    /// Whether the origin failed so recently that it is not asked again.
     pub(crate) fn spares_origin(&self, now: SystemTime) -> bool {
         self.kind == OutcomeKind::Failed && self.counts(now)
     }

@@ -5,21 +5,21 @@ use std::ops::Range;
 use super::entry::Chunks;
 use super::{CHUNK_BYTES, chunk_of};
 
-/// The highest number of parts of one body that are kept.
+/// The largest number of stored parts of one body.
 pub(crate) const MOST_PARTS: usize = 16;
 
-/// The parts of a body that are stored, in the order of their places. They may overlap.
+/// The stored parts of a body, ordered by position. They may overlap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Parts {
-    /// The length of the whole body.
+    /// The length of the whole body in bytes.
     pub(crate) bytes: u64,
     parts: Vec<Part>,
 }
 
-/// A part of a body.
+/// A stored part of a body, in chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// The position of the part in the body.
+    /// The position of the part in the body, in bytes.
     pub(crate) begin: u64,
     pub(crate) chunks: Chunks,
 }
@@ -36,13 +36,14 @@ impl Part {
 }
 
 impl Parts {
-    /// Returns the parts of a body of this length with one part; `None` if that is not in the body.
+    /// Returns the parts of a body of this length, with one part; `None` if that is outside of the
+    /// body.
     pub(crate) fn new(bytes: u64, part: Part) -> Option<Self> {
         Self::of(bytes, vec![part])
     }
 
-    /// Returns the parts of a body of this length; `None` if one is not in the body, or there are
-    /// too many.
+    /// Returns the parts of a body of this length; `None` if one is outside of the body, or there
+    /// are too many.
     pub(crate) fn of(bytes: u64, parts: Vec<Part>) -> Option<Self> {
         let is_inside = |part: &Part| {
             let end = part.begin.checked_add(part.chunks.bytes);
@@ -54,7 +55,7 @@ impl Parts {
         is_sound.then_some(Self { bytes, parts })
     }
 
-    /// Adds a part of the same body. Of too many, the shortest goes.
+    /// Adds a stored part of the same body. If there are too many, the shortest is removed.
     pub(crate) fn add(&mut self, part: Part) {
         if self.parts.iter().any(|own| own.contains(part)) {
             return;
@@ -69,32 +70,32 @@ impl Parts {
         }
     }
 
-    /// Returns the parts, in order.
+    /// Returns the stored parts, ordered by position.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = Part> {
         self.parts.iter().copied()
     }
 
-    /// Returns the part that has this byte and reaches furthest behind it.
+    /// Returns the stored part that has this byte and extends furthest beyond it.
     pub(super) fn at(&self, at: u64) -> Option<Part> {
         let has_it = self.iter().filter(|part| part.range().contains(&at));
         has_it.max_by_key(|part| part.range().end)
     }
 }
 
-/// A place in a chunk.
+/// The position of a byte in a chunk of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InChunk {
     pub(crate) chunks: Chunks,
-    /// The number of the chunk.
+    /// The number of the chunk within the body.
     pub(crate) index: u64,
-    /// The bytes of the chunk before it.
+    /// The number of bytes of the chunk before the position.
     pub(crate) skipped: usize,
-    /// The bytes of the chunk from there on.
+    /// The number of bytes of the chunk from the position on.
     pub(crate) left: u64,
 }
 
 impl InChunk {
-    /// Returns the place of a byte of a body in chunks, which has it.
+    /// Returns the position in a chunk of a byte of a body.
     pub(super) fn of(chunks: Chunks, at: u64) -> Self {
         let (index, skipped) = chunk_of(at);
         let left = (CHUNK_BYTES - skipped) as u64;

@@ -19,19 +19,20 @@ use bytes::{Buf, Bytes};
 const VERSION: u8 = 2;
 /// The purges that are kept. Beyond it, the two that have most in common become one.
 const MOST_PURGES: usize = 48;
-/// The longest begin of a name that may be purged, so that all purges fit into one value.
+/// The length in bytes of the longest URL prefix that can be purged, so that all purges fit into
+/// one value.
 pub(crate) const LONGEST_PREFIX: usize = 1024;
 
-/// The place of an entry among the purges of its store.
+/// The state of the record of purges when an entry was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    /// The epoch of the record of purges; zero if there was no record.
+    /// The random epoch of the record of purges; zero if there was no record.
     pub(crate) epoch: u64,
     /// The number of the last purge before the entry was created.
     pub(crate) number: u64,
 }
 
-/// The latest purges of a store.
+/// The record of purges: the latest purges of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Purges {
     last: Stamp,
@@ -46,24 +47,24 @@ struct Purge {
 }
 
 impl Purges {
-    /// Returns a record of no purges, which no entry has been created under.
+    /// Returns a record without purges, with a new epoch.
     pub(super) fn new() -> Self {
         let epoch = rand::random_range(1..=u64::MAX);
         Self { last: Stamp { epoch, number: 0 }, recent: Vec::new() }
     }
 
-    /// Returns the stamp of entries that are created now.
+    /// Returns the stamp for entries that are created now.
     pub(super) fn stamp(&self) -> Stamp {
         self.last
     }
 
-    /// Whether an entry is still one: its name and its stamp.
+    /// Whether an entry with this name and stamp has not been purged.
     pub(super) fn permit(&self, name: &[u8], stamp: Stamp) -> bool {
         stamp.epoch == self.last.epoch && !self.names(name, stamp.number, false)
     }
 
-    /// Whether a soft purge has made a response stale: the name of its entry, and the number of the
-    /// last purge before its request was sent.
+    /// Whether a soft purge has made a response stale, given the name of its entry and the number
+    /// of the last purge before its request was sent.
     pub(super) fn has_expired(&self, name: &[u8], number: u64) -> bool {
         self.names(name, number, true)
     }
@@ -76,7 +77,7 @@ impl Purges {
         self.recent.iter().any(is_about)
     }
 
-    /// Purges all names that begin with this one.
+    /// Adds a purge of all names that begin with this prefix.
     pub(super) fn add(&mut self, prefix: Bytes, is_soft: bool) {
         let number = self.count();
         // What it contains needs no line of its own, unless that forgets what this one makes stale.
@@ -88,7 +89,7 @@ impl Purges {
         }
     }
 
-    /// Returns the number of a purge of which the record has nothing else.
+    /// Returns a new number for a purge that the record does not list.
     pub(super) fn count(&mut self) -> u64 {
         self.last.number += 1;
         self.last.number
@@ -113,7 +114,7 @@ impl Purges {
         kept.number = kept.number.max(removed.number);
     }
 
-    /// Returns the bytes of the record.
+    /// Encodes the record of purges as bytes.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         for number in [self.last.epoch, self.last.number] {
@@ -129,7 +130,7 @@ impl Purges {
         bytes
     }
 
-    /// Returns the record that these bytes are.
+    /// Decodes a record of purges.
     pub(super) fn decode(mut bytes: Bytes) -> Option<Self> {
         if bytes.try_get_u8().ok()? != VERSION {
             return None;

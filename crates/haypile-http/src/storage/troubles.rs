@@ -2,16 +2,17 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The calls of a store that were of no help, since the cache was set up. Each counted as a miss, or
-/// left a response unstored.
+/// Counts of store calls that did not help since the HTTP cache was set up. Each counted as a miss,
+/// or left a response unstored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreTroubles {
-    /// The number of calls that took longer than [`store_limit`](crate::Builder::store_limit).
+    /// The number of store calls that took longer than
+    /// [`store_limit`](crate::Builder::store_limit).
     pub slow: u64,
-    /// The number of calls that were not made, because too many others were waited for.
+    /// The number of store calls that were skipped, because too many others were in progress.
     pub busy: u64,
-    /// The number of calls that failed.
+    /// The number of store calls that failed.
     pub failed: u64,
 }
 

@@ -10,32 +10,32 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::semantics::Variant;
 
-/// The highest number of variants of one target.
+/// The largest number of variants of one URL.
 pub(crate) const MOST_VARIANTS: usize = 1024;
-/// The highest number of sets of fields by which the responses of one target vary.
+/// The largest number of different `Vary` fields among the responses of one URL.
 pub(super) const MOST_VARIES: usize = 4;
-/// The most fields of such a set, and the most generations that soft purges have ended: older ones are forgotten.
+/// The largest number of header fields in a `Vary`, and of remembered generations that soft purges
+/// have ended: older ones are forgotten.
 pub(super) const MOST_FIELDS: usize = 64;
 pub(super) const MOST_EXPIRED: usize = 8;
 
-/// The variants of a target, as its own entry lists them.
+/// The list of a URL's variants, in the URL's own entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Variants {
-    /// The fields with which responses vary, those of the latest first, each in order.
+    /// The sets of header fields by which responses vary, that of the latest first, each sorted.
     pub(super) varies: Vec<Vec<HeaderName>>,
     /// The generations of variants that a soft purge has made stale.
     pub(super) expired: Vec<u64>,
-    /// The known variants, the oldest first.
+    /// The known variants of the URL, the oldest first.
     pub(super) known: Vec<Known>,
 }
 
-/// An entry of the list of stored responses of a URL: the hash of the variant's name, its length,
-/// and whether it was used.
+/// A known variant of a URL: the hash of its name, its length, and whether it was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
-    /// The hash of its name.
+    /// The hash of the variant's name.
     pub(super) hash: u128,
-    /// The length of its entry, with its body.
+    /// The length of the variant's entry with its body, in bytes.
     pub(super) bytes: u64,
     /// Whether the variant has answered another request than its own.
     pub(super) is_used: bool,
@@ -46,7 +46,7 @@ impl Variants {
         self.varies.is_empty()
     }
 
-    /// Returns the names of the variants that could answer a request.
+    /// Returns the names of the variants that may answer a request.
     pub(super) fn names(&self, name: &Bytes, request: &HeaderMap) -> Vec<Bytes> {
         self.varies
             .iter()
@@ -54,14 +54,15 @@ impl Variants {
             .collect()
     }
 
-    /// Returns the name of the variant that a request asks for, as far as the latest response tells.
+    /// Returns the name of the variant that a request asks for, according to the latest response's
+    /// `Vary`.
     pub(crate) fn latest_name(&self, name: &Bytes, request: &HeaderMap) -> Option<Bytes> {
         let fields = self.varies.first()?;
         Some(variant_name(name, &Variant::of_fields(request, fields)))
     }
 
-    /// Records a variant of this length, and returns the hashes of those that have to go for it: of more than
-    /// [`MOST_VARIANTS`], or with more bytes in all than `most`.
+    /// Adds a variant of this length, and returns the hashes of those to remove in exchange: with
+    /// more than [`MOST_VARIANTS`], or more bytes in all than `most`.
     pub(super) fn add(
         &mut self,
         name: &Bytes,
@@ -101,7 +102,7 @@ impl Variants {
         gone
     }
 
-    /// Removes a variant.
+    /// Removes a variant from the list.
     pub(super) fn remove(&mut self, name: &[u8]) {
         let hash = xxh3_128(name);
         self.known.retain(|known| known.hash != hash);
@@ -113,13 +114,13 @@ impl Variants {
         self.known.iter().any(|known| known.hash == hash)
     }
 
-    /// Whether a variant is known, and has not answered another request than its own.
+    /// Whether a variant is in the list, and has not answered another request than its own.
     pub(super) fn is_unused(&self, name: &[u8]) -> bool {
         let hash = xxh3_128(name);
         self.known.iter().any(|known| known.hash == hash && !known.is_used)
     }
 
-    /// Records that a variant has answered another request.
+    /// Records that a variant has answered another request than its own.
     pub(super) fn note_use(&mut self, name: &[u8]) {
         let hash = xxh3_128(name);
         if let Some(known) = self.known.iter_mut().find(|known| known.hash == hash) {
@@ -137,7 +138,7 @@ impl Variants {
     }
 }
 
-/// Returns the name of a variant of a target; the target's own where no field decides.
+/// Returns the name of the entry for a variant of a URL; the URL's own name if no field decides.
 pub(crate) fn variant_name(name: &Bytes, variant: &Variant) -> Bytes {
     if variant.fields().is_empty() {
         return name.clone();

@@ -7,7 +7,7 @@ use super::entry::{Entry, StoredResponse};
 use super::variants::{MOST_FIELDS, Variants, variant_name};
 use super::{CHUNK_BYTES, Read, encoded, hash_key, key};
 
-/// The writes that replace what was read by an entry.
+/// The writes that replace a read entry by another one.
 pub(super) struct Writes {
     /// The writes of variants, with the conditions under which no other process has written since.
     variants: Vec<(String, Vec<u8>, SetOptions)>,
@@ -18,8 +18,8 @@ pub(super) struct Writes {
 }
 
 impl Writes {
-    /// Returns the writes that make `entry` of what was read; its variants may have `most_bytes`. `None`
-    /// if something is too long.
+    /// Returns the writes that replace what was read by `entry`, whose variants may take
+    /// `most_bytes`. `None` if something is too long.
     pub(super) fn of(read: &Read, entry: &Entry, most_bytes: u64) -> Option<Self> {
         let name = &entry.name;
         let before = read.entry.as_deref();
@@ -79,13 +79,13 @@ impl Writes {
         Some(writes)
     }
 
-    /// Returns the number of bytes that are written.
+    /// Returns the number of bytes to write.
     pub(super) fn bytes(&self) -> usize {
         self.variants.iter().chain(&self.own).map(|(_, value, _)| value.len()).sum()
     }
 
-    /// Writes the variants first, which count for nobody until the target's entry knows them; returns
-    /// whether nobody else had written.
+    /// Writes the variants first, which count only once the URL's entry lists them; returns whether
+    /// nobody else had written in between.
     pub(super) fn write(&self, store: &dyn Store) -> bool {
         let is_written = |(key, value, condition): &(String, Vec<u8>, SetOptions)| {
             store.set(key.as_bytes(), value, condition).is_ok_and(Written::is_stored)
