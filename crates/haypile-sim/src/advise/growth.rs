@@ -8,15 +8,16 @@ use crate::trace::info::working_set::windows_to;
 /// Share of the requests at the end that have to be for new keys if the working set still grows.
 const GROWING: f64 = 0.01;
 
-/// The keys that the end of a trace, its last tenth, is the first to ask for.
+/// The keys that are requested for the first time in the last tenth of a trace, which show whether
+/// the working set still grows.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Growth {
     /// Number of requests in the last tenth of the trace.
     pub requests: u64,
-    /// Number of keys that the last tenth of the trace is the first to ask for.
+    /// Number of keys that are requested for the first time in the last tenth of the trace.
     pub new_keys: u64,
-    /// Number of these new keys per hour; `None` where the trace has no times, or its end takes
-    /// none.
+    /// Number of these new keys per hour; `None` if the trace has no times, or its last tenth takes
+    /// no time.
     pub new_keys_per_hour: Option<f64>,
 }
 

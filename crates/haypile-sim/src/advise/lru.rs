@@ -13,7 +13,8 @@ use crate::simulate::{Accounting, Contender, Counts, Monitor, Options, SimulateE
 /// The part of the first guess by which the search begins to move.
 const FIRST_STEP: u64 = 500;
 
-/// Simulations of LRU at sizes that people can read: what is printed is what was simulated.
+/// A search for a size of LRU by simulations, at round sizes, so that the printed size is the
+/// simulated one.
 pub(super) struct LruSearch<'a> {
     trace: &'a Trace,
     options: Options,
@@ -24,7 +25,8 @@ pub(super) struct LruSearch<'a> {
     known: BTreeMap<u64, Counts>,
 }
 
-/// The reason why a search for a size ended without an answer: interrupted from outside, or not simulable.
+/// The reason why a search for a size ended without an answer: an interruption, or a size that
+/// cannot be simulated.
 pub(super) enum Stopped {
     Ended,
     Failed(SimulateError),
@@ -47,8 +49,8 @@ impl<'a> LruSearch<'a> {
         Self { trace, options, monitor, range, known: BTreeMap::new() }
     }
 
-    /// Returns the smallest printed size at which the counts of LRU are enough, as far as more room does not
-    /// lose what less room had; `None` if no size is enough. The search begins at `guess`.
+    /// Returns the smallest round size at which LRU's counts satisfy a condition; `None` if no size
+    /// does. The search begins at `guess`, and assumes that more room never loses hits.
     pub(super) fn smallest(
         &mut self,
         guess: u64,

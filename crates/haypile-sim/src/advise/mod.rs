@@ -29,35 +29,35 @@ pub use rolling::RollingTest;
 /// Parts of the trace in each of which the choice is compared with LRU.
 const WINDOWS: usize = 10;
 
-/// Question to advise on.
+/// The question to advise on: budget, policies and how to read the trace.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// The largest size, in the unit of the accounting; `None` for whatever is worth it.
+    /// The largest size to recommend, in bytes or objects; `None` for no limit.
     pub budget: Option<u64>,
-    /// The weight of entries. `None`: the charge of the `memory` store if the trace has sizes, and
-    /// objects otherwise.
+    /// The rule by which entries are weighed; `None` for the bytes that a `memory` store counts if
+    /// the trace has sizes, and for objects otherwise.
     pub accounting: Option<Accounting>,
-    /// The policies that may be advised.
+    /// The policies that may be recommended.
     pub policies: Vec<PolicySpec>,
-    /// The treatment of operations.
+    /// The treatment of the trace's operations: as they are, or all as reads.
     pub operations: Operations,
-    /// The treatment of sizes that change.
+    /// The treatment of keys whose size changes.
     pub sizes: SizeRule,
-    /// The lifetime of entries.
+    /// The rule for the lifetime of entries.
     pub ttl: TtlRule,
-    /// The number of shards, as in [`Options::shards`].
+    /// The number of shards of a simulated `memory` store, as in [`Options::shards`].
     pub shards: Option<usize>,
-    /// The number of threads.
+    /// The number of threads that simulate.
     pub jobs: usize,
-    /// Whether a long trace is simulated whole, and not a sample of it.
+    /// Whether a long trace is simulated as a whole, and not by a sample.
     pub whole: bool,
-    /// The seed of the sample.
+    /// The seed of the random sample of keys.
     pub seed: u64,
 }
 
 impl Question {
-    /// Creates a question without a budget, with the engine's accounting, the policies worth
-    /// considering, and one thread.
+    /// Creates a question without a budget, with the `memory` store's accounting, the policies
+    /// worth considering, and one thread.
     pub fn new() -> Self {
         let policies: Result<Vec<PolicySpec>, PolicyError> =
             PolicySpec::parse_list("s3fifo,sieve,lru,slru,wtinylfu,wtinylfu:window=10,arc,lirs");
@@ -82,12 +82,12 @@ impl Default for Question {
     }
 }
 
-/// A size that was tried.
+/// The hit ratios at a cache size that was tried.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct SizeTried {
-    /// The capacity, in the unit of the accounting.
+    /// The size of the cache, in bytes or objects.
     pub capacity: u64,
-    /// The policy that hit most there.
+    /// The policy with the highest hit ratio at this size.
     pub best: String,
     /// The hit ratio of that policy.
     pub hit_ratio: f64,
@@ -95,18 +95,18 @@ pub struct SizeTried {
     pub lru_hit_ratio: f64,
 }
 
-/// Lead of one policy over another.
+/// The difference of the hit ratios of two policies, over the whole trace and in its parts.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Lead {
-    /// The difference of the hit ratios.
+    /// The difference of the hit ratios over the whole trace.
     pub difference: f64,
-    /// The least difference in a part of the trace.
+    /// The smallest difference of the hit ratios in a part of the trace.
     pub least: f64,
-    /// The largest difference in a part of the trace.
+    /// The largest difference of the hit ratios in a part of the trace.
     pub most: f64,
-    /// Number of parts in which the policy is ahead.
+    /// Number of parts of the trace in which the first policy has the higher hit ratio.
     pub ahead: usize,
-    /// Number of parts that have reads.
+    /// Number of parts of the trace that have reads.
     pub windows: usize,
 }
 
@@ -127,88 +127,94 @@ impl Lead {
     }
 }
 
-/// A policy that serves more bytes than the one to take.
+/// A policy with a higher byte hit ratio than the one to take.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct MoreBytes {
-    /// The policy.
+    /// The name of the policy with more bytes.
     pub policy: String,
     /// The byte hit ratio of that policy.
     pub byte_hit_ratio: f64,
-    /// The hit ratio of that policy.
+    /// The hit ratio of that policy, in requests.
     pub hit_ratio: f64,
 }
 
-/// The cache to take.
+/// The cache that the advice recommends.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Choice {
-    /// The policy.
+    /// The policy of the recommended cache.
     pub policy: String,
-    /// The capacity, in the unit of the accounting.
+    /// The size of the recommended cache, in bytes or objects.
     pub capacity: u64,
-    /// The hit ratio of the whole trace, which begins with an empty cache.
+    /// The hit ratio over the whole trace, starting with an empty cache.
     pub hit_ratio: f64,
-    /// The byte hit ratio of the whole trace; 0 where it has no sizes.
+    /// The byte hit ratio over the whole trace; 0 if it has no sizes.
     pub byte_hit_ratio: f64,
-    /// The policy that serves the most bytes, if it serves a point more of them; `None` without sizes.
+    /// The policy with the highest byte hit ratio, if it is at least a point higher; `None` without
+    /// sizes.
     pub more_bytes: Option<MoreBytes>,
-    /// The hit ratio in the first tenth of the trace, which begins with an empty cache.
+    /// The hit ratio in the first tenth of the trace, starting with an empty cache.
     pub first_part_hit_ratio: f64,
     /// The hit ratio in the last tenth of the trace, in which the cache is warm.
     pub last_part_hit_ratio: f64,
-    /// Tests of choices at this capacity on the part after those that they were made on.
+    /// Tests of the choice of a policy: each policy was chosen on the earlier parts of the trace
+    /// and tested on the next part.
     pub rolling: Vec<RollingTest>,
-    /// The hit ratio at this capacity of a cache that knows the future: the offline optimum if entries
-    /// weigh the same, or else the best known. `None` where entries expire.
+    /// The hit ratio of a cache of this size that knows the future: the offline optimum if entries
+    /// weigh the same, or else the best known. `None` if entries expire.
     pub optimum_hit_ratio: Option<f64>,
-    /// The lead over LRU at this capacity; `None` where the choice is LRU.
+    /// The difference from LRU's hit ratio at this size; `None` if the choice is LRU.
     pub over_lru: Option<Lead>,
-    /// The smallest printed capacity at which LRU has as many hits, by simulating it; `None` where none is
+    /// The smallest round size at which a simulated LRU has as many hits; `None` if no size is
     /// enough.
     pub lru_needs: Option<u64>,
-    /// The gain of the hit ratio with twice the capacity; `None` if it was not tried.
+    /// The gain of the hit ratio with twice the size; `None` if that was not tried.
     pub doubling_adds: Option<f64>,
-    /// Another policy whose lead is too small to be certain.
+    /// Another policy, if the lead over it is too small to be certain.
     pub too_close_to_call: Option<String>,
-    /// Evictions per entry in the cache at the end: below 1, the trace is too short for this size.
+    /// Number of evictions divided by the number of entries in the cache at the end: below 1, the
+    /// trace is too short for this size.
     pub turnovers: f64,
-    /// The URL of the cache to open.
+    /// The URL that opens the recommended cache.
     pub url: String,
-    /// Whether the size in the URL had to assume values of 1 KiB.
+    /// Whether the size in the URL assumes values of 1 KiB, because the trace has no sizes.
     pub url_assumes_sizes: bool,
 }
 
-/// Advice on a trace.
+/// Advice on which cache to use for a trace.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Advice {
-    /// Requests in the trace.
+    /// Number of requests in the trace.
     pub requests: u64,
     /// Number of requests that are reads.
     pub reads: u64,
-    /// Number of distinct keys; an estimate where a sample was simulated.
+    /// Number of distinct keys in the trace; an estimate if a sample was simulated.
     pub keys: u64,
-    /// The sample that was simulated, from which all results are estimates; `None` if the whole trace was simulated.
+    /// The sample that was simulated, so that all results are estimates; `None` if the whole trace
+    /// was simulated.
     pub sample: Option<SampledTrace>,
-    /// The weight of entries.
+    /// The rule by which entries are weighed, such as in bytes.
     pub accounting: Accounting,
-    /// The capacity at which a simulated LRU has every hit that is possible, so that it gains nothing beyond.
+    /// The smallest size at which a simulated LRU has every possible hit, so that more room gains
+    /// nothing.
     pub holds_everything: u64,
     /// The hit ratio of a cache without a bound.
     pub best_possible: f64,
-    /// The sizes that were tried, the smallest first.
+    /// The sizes that were tried, in ascending order.
     pub sizes: Vec<SizeTried>,
-    /// The smallest size from which doubling adds less than a point; `None` where the budget ends
-    /// before it.
+    /// The smallest size from which doubling adds less than a point to the hit ratio; `None` if the
+    /// budget is smaller.
     pub knee: Option<u64>,
     /// The growth of the working set at the end of the trace.
     pub growth: Growth,
-    /// The cache to take; `None` where no cache would help.
+    /// The cache to take; `None` if no cache would help.
     pub choice: Option<Choice>,
-    /// The hit ratio of the chosen cache, or of the largest one that was tried within the budget, under the opposite
-    /// reading of sizes that change; `None` where that makes no difference of a point.
+    /// The hit ratio of the chosen cache (or of the largest one within the budget) under the
+    /// opposite interpretation of changed sizes; `None` if the difference is less than a point.
     pub other_reading: Option<OtherReading>,
 }
 
-/// Advises on a trace. `None` where `monitor` ended it.
+/// Advises on the size and the policy of a cache for a trace; returns `None` if `monitor` ended the
+/// simulations.
 ///
 /// Of a trace with more than two million requests it simulates a sample, unless the question asks for the whole.
 ///

@@ -9,30 +9,32 @@ use haypile_number::ratio;
 use super::AdviceTable;
 use super::choose::most;
 
-/// A choice of a policy, and its result on the part of the trace after those that the choice was made on.
+/// A test of the choice of a policy: chosen on the earlier parts of a trace, and tested on the next
+/// part.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct RollingTest {
-    /// The number of the part, from 2: the choice was made on all parts before it.
+    /// The number of the tested part, from 2: the policy was chosen on all parts before it.
     pub part: usize,
-    /// The policy that was chosen on the parts before.
+    /// The policy that was chosen on the earlier parts.
     pub policy: String,
-    /// The hit ratio of the chosen policy in this part.
+    /// The hit ratio of the chosen policy in the tested part.
     pub hit_ratio: f64,
-    /// The policy with the most hits in this part.
+    /// The policy with the most hits in the tested part.
     pub best: String,
-    /// The hit ratio of the best in this part.
+    /// The hit ratio of the best policy in the tested part.
     pub best_hit_ratio: f64,
 }
 
 impl RollingTest {
-    /// Returns by how much the hit ratio of the choice was below that of the best.
+    /// Returns by how much the hit ratio of the chosen policy was below that of the best.
     pub fn regret(&self) -> f64 {
         self.best_hit_ratio - self.hit_ratio
     }
 }
 
 impl AdviceTable<'_> {
-    /// Tests the choices of a policy at the capacity in position `at`, on each part of the trace that has reads but the first.
+    /// Tests the choice of a policy at the size with index `at`, on each part of the trace that has
+    /// reads, except the first.
     pub(super) fn rolling_tests(&self, at: usize) -> Vec<RollingTest> {
         let contenders = self.sweep.contenders.len();
         let windows = |contender: usize| &self.outcome(at, contender).windows;

@@ -21,7 +21,8 @@ const SAMPLED_ENTRIES: f64 = 2.0 * MIN_SAMPLED_ENTRIES as f64;
 /// A sample of more than this is hardly faster than the whole.
 const LARGEST_RATE: f64 = 0.5;
 
-/// Returns the sample to take for a question; `None` if the trace is short, or a sample already.
+/// Returns the sample to simulate for a question; `None` if the trace is short, or a sample
+/// already.
 pub(super) fn sampling(
     trace: &Trace,
     question: &Question,

@@ -2,7 +2,7 @@
 
 use crate::reuse::{StackDistances, WeightedStackDistances};
 
-/// Distances between accesses of a key, in the unit of the accounting.
+/// Stack distances between accesses of a key, in the unit of the accounting.
 pub(super) trait Distances {
     /// Whether distances are small enough numbers to count each of them.
     const COUNTABLE: bool;
@@ -15,7 +15,7 @@ pub(super) trait Distances {
     fn weight(&self, id: u32) -> Option<u64>;
 }
 
-/// Stack distances in distinct keys.
+/// Stack distances counted in distinct keys.
 #[derive(Default)]
 pub(super) struct Objects(StackDistances);
 
@@ -42,7 +42,7 @@ impl Distances for Objects {
     }
 }
 
-/// Stack distances in weights of distinct keys.
+/// Stack distances counted in the weights of distinct keys.
 #[derive(Default)]
 pub(super) struct Bytes(WeightedStackDistances);
 

@@ -1,6 +1,7 @@
 //! Histogram of the capacities that reads need.
 
-/// Counts of reads by the capacity they need: exact, or in steps of less than 0.1 %.
+/// Counts of reads by the cache size that they need for a hit: exact, or in steps of less than 0.1
+/// %.
 #[derive(Clone, Debug)]
 pub(super) enum Histogram {
     /// One count for each capacity.
@@ -18,7 +19,7 @@ impl Histogram {
         }
     }
 
-    /// Counts a read that needs `capacity`.
+    /// Counts a read that needs a cache of this size for a hit.
     #[inline]
     pub(super) fn add(&mut self, capacity: u64) {
         match self {
@@ -33,7 +34,7 @@ impl Histogram {
         }
     }
 
-    /// Returns the number of reads for which a capacity is enough.
+    /// Returns the number of reads that hit in a cache of this size.
     pub(super) fn up_to(&self, capacity: u64) -> u64 {
         match self {
             Self::Exact(counts) => {
@@ -48,7 +49,7 @@ impl Histogram {
         }
     }
 
-    /// Returns the largest capacity that any read needs.
+    /// Returns the largest cache size that any read needs for a hit.
     pub(super) fn largest(&self) -> u64 {
         match self {
             Self::Exact(counts) => {

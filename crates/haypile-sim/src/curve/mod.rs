@@ -28,7 +28,7 @@ const GROUPS: usize = 16;
 /// spread if the parts of a sample differed as much as samples do.
 const T_95: f64 = 2.131;
 
-/// Miss ratio of LRU by size.
+/// The miss ratio of LRU as a function of the cache size.
 ///
 /// Exact where entries are counted in objects ([`is_exact`](Self::is_exact)). In bytes there is no bound
 /// of its error: sizes are rounded to 0.1 %, LRU evicts whole entries, so that a cache holds up to one
@@ -63,19 +63,19 @@ impl Reads {
     }
 }
 
-/// Miss ratio, with its error.
+/// An estimated miss ratio with its error.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Estimate {
     /// The miss ratio.
     pub miss_ratio: f64,
-    /// The spread of the estimates that parts of a sample make, which [`LruCurve`] defines; 0 if all was measured. That does not make it
-    /// exact: [`LruCurve::is_exact`] tells.
+    /// The spread of the estimates from parts of a sample, as [`LruCurve`] defines it; 0 if all
+    /// keys were measured. That does not make the estimate exact; see [`LruCurve::is_exact`].
     pub error: f64,
 }
 
 impl LruCurve {
-    /// Measures the curve of `trace`, by the accounting, operations and sizes of `options`; the other options do not
-    /// apply to a curve.
+    /// Measures LRU's miss ratio over sizes on `trace`, by the accounting, operations and sizes of
+    /// `options`; the other options are ignored.
     ///
     /// The pass reports requests to `progress`, which may end it; then there is no curve. Memory
     /// grows with the number of measured keys, not with that of requests.
@@ -114,12 +114,12 @@ impl LruCurve {
         self.groups.len() == 1
     }
 
-    /// Whether the curve has the misses of a simulation, to the request: it counts objects, of all keys.
+    /// Whether the curve equals the misses of a simulation exactly: it counts objects, of all keys.
     pub fn is_exact(&self) -> bool {
         self.is_of_objects && self.is_whole()
     }
 
-    /// Returns the miss ratio at a capacity, in the unit of the accounting.
+    /// Returns the miss ratio at a cache size, in bytes or objects.
     pub fn at(&self, capacity: u64) -> Estimate {
         let counts: Vec<(u64, u64)> =
             self.groups.iter().map(|group| (group.needed.up_to(capacity), group.reads)).collect();
@@ -144,12 +144,14 @@ impl LruCurve {
         T_95 * (squares * (groups - 1.0) / groups).sqrt()
     }
 
-    /// Returns the capacity beyond which LRU gains nothing: the largest that any read needs.
+    /// Returns the cache size beyond which LRU gains nothing: the largest that any read needs for a
+    /// hit.
     pub fn largest_useful(&self) -> u64 {
         self.groups.iter().map(|group| group.needed.largest()).max().unwrap_or(0)
     }
 
-    /// Returns the smallest capacity at which LRU misses no more than `miss_ratio`; `None` where no capacity is enough.
+    /// Returns the smallest cache size at which LRU's miss ratio is at most `miss_ratio`; `None` if
+    /// no size is enough.
     pub fn capacity_for(&self, miss_ratio: f64) -> Option<u64> {
         let (mut low, mut high) = (0, self.largest_useful());
         if self.at(high).miss_ratio > miss_ratio {

@@ -6,7 +6,7 @@ use super::drawing::marks::{Mark, Marks};
 use super::series::Series;
 use super::{Point, Style};
 
-/// Width of a line, in pixels.
+/// Width of a curve's line, in pixels.
 pub(super) const CURVE_PX: f64 = 4.5;
 
 const MARKER_PX: f64 = 8.0;
@@ -22,7 +22,7 @@ const SAMPLE_LINE_PX: f64 = 44.0;
 
 const BAND_OPACITY: f64 = 0.18;
 
-/// Place of the plot on the picture, in pixels, with its axes.
+/// The plot's area in a picture, in pixels, with its axes.
 pub(super) struct Frame {
     pub(super) x: CapacityAxis,
     pub(super) y: RatioAxis,
@@ -52,7 +52,7 @@ fn path(style: Style, points: &[Place]) -> Vec<Place> {
     path
 }
 
-/// A curve in its place on the picture.
+/// A curve with its coordinates in the picture.
 pub(super) struct Drawn<'a> {
     pub(super) series: &'a Series<'a>,
     pub(super) mark: Mark,
@@ -71,7 +71,7 @@ impl<'a> Drawn<'a> {
         Self { series, mark, style, places }
     }
 
-    /// Returns the end of the curve.
+    /// Returns the position of the end of the curve.
     pub(super) fn end(&self) -> Place {
         self.places[self.places.len() - 1]
     }
@@ -113,7 +113,7 @@ impl<'a> Drawn<'a> {
         }
     }
 
-    /// Draws a short piece of the line that starts at `start`, for a legend or a label.
+    /// Draws a short piece of the curve's line that begins at `start`, for a legend or a label.
     pub(super) fn draw_sample(&self, canvas: &Canvas, start: Place) {
         let (x, y) = start;
         if self.style != Style::Markers {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::MAX_CURVES;
 
-/// Error of a chart that cannot be drawn or written.
+/// The error of a chart that cannot be drawn or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlotError {

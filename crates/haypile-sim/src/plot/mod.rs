@@ -41,28 +41,27 @@ use std::path::Path;
 pub use error::PlotError;
 pub use save::check_path;
 
-/// Most curves in one chart that people can distinguish.
+/// The largest number of curves in one chart that people can distinguish.
 pub const MAX_CURVES: usize = 24;
 
-/// A chart of miss ratios over the size of the cache.
+/// A chart of miss ratios over cache sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// The title, in a few words; shortened if it is wider than the picture.
+    /// The title of the chart, in a few words; shortened if it is wider than the picture.
     pub title: String,
-    /// A smaller line under the title: the trace, its length, what was sampled.
+    /// A smaller line under the chart's title: the trace, its length, and what was sampled.
     pub subtitle: Option<String>,
-    /// The name of the capacities, such as "cache size".
+    /// The label of the horizontal axis, such as "cache size".
     pub x_label: String,
-    /// The unit of the capacities.
+    /// The unit of the cache sizes.
     pub unit: Unit,
-    /// The curves, 1 to [`MAX_CURVES`].
+    /// The curves of the chart, 1 to [`MAX_CURVES`].
     pub curves: Vec<Curve>,
-    /// Whether equal steps along the axis are equal factors rather than equal amounts. There is no
-    /// place for a capacity of 0 then.
+    /// Whether the horizontal axis is logarithmic, so that it cannot show a size of 0.
     pub log_x: bool,
 }
 
-/// Unit of capacities, which determines their form at the axis.
+/// The unit of cache sizes, which determines their notation on the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Entries, written 1,000, 5,000, 2M.
@@ -71,33 +70,33 @@ pub enum Unit {
     Bytes,
 }
 
-/// One line of a chart.
+/// One curve of a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// The name at the end of the line; shortened in its middle if it is long.
+    /// The name of the curve at the end of its line; shortened in its middle if it is long.
     pub name: String,
     /// The points of the curve: at least one, in any order.
     pub points: Vec<Point>,
-    /// The style of the points.
+    /// The style in which the points of the curve are drawn.
     pub style: Style,
-    /// Whether this is the bound that no policy can beat. It is drawn dashed and without colour, because
-    /// it is not an attainable cache.
+    /// Whether this is the optimum that no policy can beat. It is drawn dashed and without colour,
+    /// because it is not an attainable cache.
     pub optimum: bool,
 }
 
-/// The miss ratio at one capacity.
+/// A point of a curve: the miss ratio at one cache size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// The size of the cache, in the chart's [`Unit`].
     pub capacity: u64,
-    /// Misses as a part of all reads, 0 to 1.
+    /// The miss ratio: misses divided by reads, from 0 to 1.
     pub miss_ratio: f64,
-    /// Half the width of the interval in which the miss ratio lies; 0 if it is exact. Drawn as a
-    /// band around a line, or as a bar through a marker that has no line.
+    /// Half the width of the interval of the miss ratio; 0 if it is exact. Drawn as a band around a
+    /// line, or as a bar through a marker that has no line.
     pub error: f64,
 }
 
-/// Style of the points of a curve.
+/// A style in which the points of a curve are drawn: as a line, as markers, or both.
 ///
 /// A curve of one point is a marker in every style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,8 +112,8 @@ pub enum Style {
 }
 
 impl Chart {
-    /// Returns the chart as an SVG document of 1280 by 720, with a text alternative, without scripts
-    /// and without anything to load.
+    /// Returns the chart as an SVG document of 1280 by 720 pixels, with a text alternative, without
+    /// scripts and without external files.
     ///
     /// # Errors
     /// [`PlotError::NoCurves`], [`PlotError::TooManyCurves`], [`PlotError::NoPoints`] and

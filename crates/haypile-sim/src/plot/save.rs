@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Chart, PlotError};
 use crate::whole_file;
 
-/// Checks that the extension of `path` names a form that [`Chart::write`] can write: SVG.
+/// Checks that the extension of `path` is `svg`, the format that [`Chart::write`] can write.
 ///
 /// # Errors
 /// [`PlotError::Png`] for the extension `png`, and [`PlotError::Extension`] for another or none.

@@ -3,7 +3,7 @@
 use super::drawing::text::printable;
 use super::{Chart, Curve, MAX_CURVES, PlotError, Point};
 
-/// A curve whose points are all drawable, by rising capacity.
+/// A curve whose points can all be drawn, in ascending order of size.
 pub(super) struct Series<'a> {
     pub(super) curve: &'a Curve,
     pub(super) name: String,
@@ -25,7 +25,7 @@ impl Series<'_> {
     }
 }
 
-/// Checks and sorts the curves of a chart; each has at least one point.
+/// Checks the curves of a chart, each of which has at least one point, and sorts their points.
 pub(super) fn check(chart: &Chart) -> Result<Vec<Series<'_>>, PlotError> {
     match chart.curves.len() {
         0 => return Err(PlotError::NoCurves),

@@ -9,7 +9,7 @@ use super::{NEVER, entry, positions_for};
 const BLOCK: usize = 256;
 const WORD: usize = u64::BITS as usize;
 
-/// Stack distances in numbers of distinct keys.
+/// Stack distances, counted in distinct keys.
 ///
 /// An access costs one sum and one change of a tree with an entry per 256 positions, and the
 /// counting of at most 256 bits. Memory: up to about 13 bytes per key.
@@ -43,7 +43,8 @@ pub struct StackDistances {
 }
 
 impl StackDistances {
-    /// Creates distances for keys below `keys`, with no need to grow. Keys beyond that are allowed.
+    /// Creates an empty set of stack distances with memory for keys below `keys`. Larger keys are
+    /// allowed.
     pub fn with_keys(keys: u32) -> Self {
         Self { last: vec![NEVER; keys as usize], ..Self::default() }
     }
@@ -86,8 +87,8 @@ impl StackDistances {
         distance
     }
 
-    /// Removes a key and returns the distance that an access would have had, or `None` if the key
-    /// is not there.
+    /// Removes a key; returns the stack distance that an access would have had, or `None` if the
+    /// key is not there.
     pub fn remove(&mut self, id: u32) -> Option<u64> {
         let last = self.last.get_mut(id as usize)?;
         let before = std::mem::replace(last, NEVER);

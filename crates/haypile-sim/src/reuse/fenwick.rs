@@ -1,6 +1,7 @@
 //! Prefix sums of a sequence that changes.
 
-/// A binary indexed tree: Fenwick, "A new data structure for cumulative frequency tables" (1994).
+/// A binary indexed tree for prefix sums: Fenwick, "A new data structure for cumulative frequency
+/// tables" (1994).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fenwick {
     /// Element `n` (from 1) sums the entries of `n`'s lowest set bit up to `n`.
@@ -8,17 +9,17 @@ pub(super) struct Fenwick {
 }
 
 impl Fenwick {
-    /// Creates a tree of `entries` zeros.
+    /// Creates a Fenwick tree of `entries` zeros.
     pub(super) fn zeros(entries: usize) -> Self {
         Self { sums: vec![0; entries + 1] }
     }
 
-    /// Adds to an entry.
+    /// Adds an amount to an entry of the tree.
     pub(super) fn add(&mut self, entry: usize, amount: u64) {
         self.change(entry, |sum| *sum += amount);
     }
 
-    /// Subtracts from an entry.
+    /// Subtracts an amount from an entry of the tree.
     pub(super) fn subtract(&mut self, entry: usize, amount: u64) {
         self.change(entry, |sum| *sum -= amount);
     }
@@ -31,7 +32,7 @@ impl Fenwick {
         }
     }
 
-    /// Returns the sum of the first `entries` entries.
+    /// Returns the sum of the first `entries` entries of the tree.
     pub(super) fn sum_of_first(&self, entries: usize) -> u64 {
         let mut n = entries;
         let mut sum = 0;

@@ -8,7 +8,7 @@ use super::{NEVER, entry, positions_for};
 /// Positions whose weights are added up one by one.
 const BLOCK: usize = 32;
 
-/// Stack distances in weights of distinct keys, for instance bytes.
+/// Stack distances, counted in the weights of distinct keys, for instance in bytes.
 ///
 /// A key has the weight of its last access. Memory: up to about 29 bytes per key.
 ///
@@ -40,17 +40,18 @@ pub struct WeightedStackDistances {
 }
 
 impl WeightedStackDistances {
-    /// Creates distances for keys below `keys`, with no need to grow. Keys beyond that are allowed.
+    /// Creates an empty set of stack distances with memory for keys below `keys`. Larger keys are
+    /// allowed.
     pub fn with_keys(keys: u32) -> Self {
         Self { last: vec![NEVER; keys as usize], ..Self::default() }
     }
 
-    /// Returns the weight of all distinct keys so far.
+    /// Returns the sum of the weights of all distinct keys so far.
     pub fn total_weight(&self) -> u64 {
         self.occupied - self.free
     }
 
-    /// Returns the weight of a key; `None` if it has not been accessed, or was removed since.
+    /// Returns the weight of a key; `None` if the key was never accessed, or was removed since.
     pub fn weight(&self, id: u32) -> Option<u64> {
         let last = self.last.get(id as usize).copied().filter(|last| *last != NEVER)?;
         Some(self.weights[last as usize])
@@ -95,8 +96,8 @@ impl WeightedStackDistances {
         distance
     }
 
-    /// Removes a key, which leaves a [hole](super) behind, and returns the distance that an access would have had, or
-    /// `None` if the key is not there.
+    /// Removes a key, which leaves a [hole](super) behind; returns the stack distance that an
+    /// access would have had, or `None` if the key is not there.
     pub fn remove(&mut self, id: u32) -> Option<u64> {
         let last = self.last.get_mut(id as usize)?;
         let before = std::mem::replace(last, NEVER);

@@ -6,10 +6,11 @@ use std::str::FromStr;
 use super::SimulateError;
 use crate::Trace;
 
-/// RelStorage's `cache-local-object-max`: values of this size and above are never stored.
+/// The size of RelStorage's `cache-local-object-max` in bytes: values of this size and above are
+/// never stored.
 pub const RELSTORAGE_VALUE_LIMIT_BYTES: u64 = 16_384;
 
-/// The rule that charges entries against the capacity.
+/// The rule by which entries count against the cache's size: each as one, by bytes, and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Accounting {
@@ -26,10 +27,10 @@ pub enum Accounting {
 }
 
 impl Accounting {
-    /// All accountings.
+    /// All rules by which entries count against the cache's size.
     pub const ALL: [Self; 4] = [Self::Objects, Self::Bytes, Self::Relstorage, Self::Engine];
 
-    /// Returns the name of the accounting on the command line.
+    /// Returns the name of the accounting rule on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Objects => "objects",
@@ -39,8 +40,8 @@ impl Accounting {
         }
     }
 
-    /// Returns the weight of a value of `size_bytes` under the key `id`; `None` where it may not be stored. Never 0, so
-    /// that no cache holds endlessly many entries.
+    /// Returns the weight of a value of `size_bytes` under the key `id`; `None` if it may not be
+    /// stored. It is never 0, so that no cache holds infinitely many entries.
     #[inline]
     pub(crate) fn weight(self, trace: &Trace, id: u32, size_bytes: u64) -> Option<u64> {
         match self {
@@ -56,9 +57,9 @@ impl Accounting {
     }
 }
 
-/// Returns the capacity that a cache would need to hold every key of a trace with its last value; deleted keys count
-/// too. In a trace without sizes, and where objects are counted, the number of keys. Of a sample, an estimate for the
-/// whole trace.
+/// Returns the cache size that would hold every key of a trace with its last value, deleted keys
+/// included. Without sizes, and if objects are counted, it is the number of keys. For a sample, it
+/// is an estimate for the whole trace.
 pub fn footprint(trace: &Trace, accounting: Accounting) -> u64 {
     let Some(sizes) = trace.sizes().filter(|_| accounting != Accounting::Objects) else {
         return trace.whole_keys();

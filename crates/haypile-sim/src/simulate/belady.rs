@@ -10,7 +10,8 @@ use crate::trace::Op;
 /// The value that a trace's next-use column has where a key is never asked for again.
 const NEVER: u32 = u32::MAX;
 
-/// A cache that evicts the entry whose next read is farthest in the future.
+/// A simulated cache that evicts the entry whose next read is farthest in the future (Belady's
+/// MIN).
 ///
 /// L. A. Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems
 /// Journal 5(2), 1966. Optimal where all entries weigh the same; with different weights finding
@@ -45,8 +46,8 @@ pub(super) struct Belady<'a> {
 }
 
 impl<'a> Belady<'a> {
-    /// Creates an empty cache. With `may_decline`, a newcomer that would itself be evicted next is not stored; without,
-    /// it must be.
+    /// Creates an empty cache of Belady's policy. With `may_decline`, a new entry that would itself
+    /// be evicted next is not stored; otherwise it must be.
     pub(super) fn new(
         ids: &'a [U32],
         next_use: &'a [U32],

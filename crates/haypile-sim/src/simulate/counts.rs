@@ -4,27 +4,27 @@ use std::ops::Sub;
 
 use haypile_number::ratio;
 
-/// Exact counts of a simulation, or of the part of it that came after the warm-up.
+/// Exact counts of a simulation, or of its part after the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counts {
-    /// Reads that found their key.
+    /// Number of reads that found their key.
     pub hits: u64,
-    /// Reads that did not find their key.
+    /// Number of reads that did not find their key.
     pub misses: u64,
-    /// Misses that a cache without any bound would have had as well: the key was never stored
-    /// before, was deleted since, or may not be stored at all.
+    /// Number of misses that a cache of any size would have had: the key was never stored before,
+    /// was deleted since, or may not be stored at all.
     pub cold_misses: u64,
-    /// Bytes of the values that reads found.
+    /// Sum of the sizes of the values that reads found, in bytes.
     pub hit_bytes: u64,
-    /// Bytes of the values that reads did not find.
+    /// Sum of the sizes of the values that reads did not find, in bytes.
     pub miss_bytes: u64,
-    /// Number of values set.
+    /// Number of requests that write a value.
     pub writes: u64,
     /// Number of requests to delete a key, whether it was there or not.
     pub deletes: u64,
-    /// Entries that were evicted.
+    /// Number of entries that were evicted.
     pub evictions: u64,
-    /// Values that were not stored: too large for the cache, or declined by the policy.
+    /// Number of values that were not stored: too large for the cache, or declined by the policy.
     pub refused: u64,
 }
 
@@ -34,12 +34,13 @@ impl Counts {
         self.hits + self.misses
     }
 
-    /// Returns the share of reads that found their key; 0 without reads.
+    /// Returns the hit ratio: the share of reads that found their key; 0 without reads.
     pub fn hit_ratio(&self) -> f64 {
         ratio(self.hits, self.reads())
     }
 
-    /// Returns the share of the bytes read that came from the cache; 0 without bytes.
+    /// Returns the byte hit ratio: the share of the bytes read that came from the cache; 0 without
+    /// bytes.
     pub fn byte_hit_ratio(&self) -> f64 {
         ratio(self.hit_bytes, self.hit_bytes + self.miss_bytes)
     }

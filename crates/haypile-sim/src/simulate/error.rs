@@ -2,7 +2,7 @@
 
 use crate::trace::{Sampling, TraceError};
 
-/// A simulation that cannot be run as asked.
+/// The error of a simulation that cannot be run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimulateError {

@@ -16,7 +16,7 @@ use crate::trace::Op;
 /// The expiry of an entry that never expires.
 const NEVER: u64 = u64::MAX;
 
-/// The rule for the lifetime of entries.
+/// The rule for the lifetime of simulated entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TtlRule {
     /// Entries live as the trace states; an entry without a stated TTL does not expire.
@@ -40,7 +40,7 @@ impl TtlRule {
     }
 }
 
-/// The expiry of each key's entry.
+/// The expiry times of simulated entries.
 pub(super) struct Expiries<'a> {
     times: &'a [U64],
     ttls: Option<&'a [U64]>,
@@ -55,7 +55,7 @@ pub(super) struct Expiries<'a> {
 }
 
 impl<'a> Expiries<'a> {
-    /// Begins with an empty cache; `None` where nothing of the trace expires.
+    /// Creates the expiry times of an empty cache; `None` if no entry of the trace expires.
     pub(super) fn new(trace: &'a Trace, options: &Options) -> Option<Self> {
         if !options.ttl.applies_to(trace) {
             return None;
@@ -76,7 +76,8 @@ impl<'a> Expiries<'a> {
         })
     }
 
-    /// Sets the clock to the time of request `at`. Times that go back count as the latest before them.
+    /// Sets the simulated time to that of the trace's request number `at`. If times go back, the
+    /// latest one counts.
     pub(super) fn advance(&mut self, at: usize) {
         self.now_us = self.now_us.max(self.times[at].get());
     }
@@ -97,7 +98,7 @@ impl<'a> Expiries<'a> {
         None
     }
 
-    /// Keeps the TTL that request `at` states as the last one of its key. Deletions state none.
+    /// Records the TTL that request number `at` states for its key. Deletions state none.
     pub(super) fn note(&mut self, at: usize, id: u32, op: Op) {
         if let Some(ttls) = self.ttls
             && op != Op::Delete
@@ -107,7 +108,7 @@ impl<'a> Expiries<'a> {
         }
     }
 
-    /// Records the expiry of a value that is stored at the current time.
+    /// Records the expiry of a value that is stored at the simulated time.
     pub(super) fn stored(&mut self, id: u32) {
         let known_us = self.last_us.get(id as usize).copied().filter(|ttl_us| *ttl_us > 0);
         let expires_us = match known_us.or(self.default_us) {
@@ -120,7 +121,7 @@ impl<'a> Expiries<'a> {
         }
     }
 
-    /// Forgets the expiry of a key whose entry was removed.
+    /// Removes the expiry of a key whose entry was removed.
     pub(super) fn removed(&mut self, id: u32) {
         self.expires_us[id as usize] = NEVER;
     }

@@ -2,9 +2,8 @@
 
 const BITS: usize = 64;
 
-/// A set of numbers below a bound: bits, and over each 64 words of bits a bit that says whether
-/// any of them is set, and so on up to one word. Adding, removing and finding the largest cost a
-/// few steps each, one per level, however many numbers there are.
+/// A set of numbers below a bound, as a tree of bits: each bit of a level tells whether any of 64
+/// bits below is set. Adding, removing and finding the largest take one step per level.
 #[derive(Debug)]
 pub(super) struct FarFuture {
     /// Levels of bits, from the bits themselves up to a single word.
@@ -23,7 +22,7 @@ impl FarFuture {
         Self { levels }
     }
 
-    /// Adds a number.
+    /// Adds a number to the set.
     #[inline]
     pub(super) fn insert(&mut self, mut number: usize) {
         for level in &mut self.levels {
@@ -37,7 +36,7 @@ impl FarFuture {
         }
     }
 
-    /// Removes a number.
+    /// Removes a number from the set.
     #[inline]
     pub(super) fn remove(&mut self, mut number: usize) {
         for level in &mut self.levels {

@@ -10,26 +10,27 @@ use crate::Trace;
 /// Difference of hit ratios above which it matters how sizes that change are read.
 const MATTERS: f64 = 0.01;
 
-/// A hit ratio that depends on the reading of sizes that change, under both rules.
+/// A hit ratio that depends on how reads with changed sizes are interpreted, under both rules.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct OtherReading {
-    /// Number of reads whose size differs from the previous size of their key.
+    /// Number of reads with another size than their key had before.
     pub changed_reads: u64,
-    /// The policy.
+    /// The name of the simulated policy.
     pub policy: String,
-    /// The capacity, in the unit of the accounting.
+    /// The simulated cache size, in bytes or objects.
     pub capacity: u64,
-    /// The rule of the simulation.
+    /// The rule for changed sizes that the simulation used.
     pub sizes: SizeRule,
-    /// The hit ratio under the rule of the simulation.
+    /// The hit ratio under the rule that the simulation used.
     pub hit_ratio: f64,
-    /// The opposite rule, under which these reads are misses where they were hits, or hits where they were misses.
+    /// The opposite rule for changed sizes: such reads are misses instead of hits, or hits instead
+    /// of misses.
     pub other_sizes: SizeRule,
-    /// The hit ratio under the opposite rule.
+    /// The hit ratio under the opposite rule for changed sizes.
     pub other_hit_ratio: f64,
 }
 
-/// Simulates once more, with the opposite meaning of sizes that change, and returns both hit ratios.
+/// Simulates again with the opposite rule for changed sizes, and returns both hit ratios.
 ///
 /// `counts` are those of the simulation by `options`. `None` if the hit ratios differ by a point or less,
 /// and if `progress` ends the simulation.

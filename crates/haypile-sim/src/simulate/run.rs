@@ -25,7 +25,7 @@ use crate::trace::Op;
 /// Requests simulated between two looks at whether to stop.
 const BLOCK_REQUESTS: usize = 1 << 16;
 
-/// A policy or baseline that a simulation can run.
+/// A policy to simulate, or the optimum of Belady.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Contender {
     /// One of the engine's policies, or the policy of the file store.
@@ -60,18 +60,18 @@ impl FromStr for Contender {
 }
 
 impl Contender {
-    /// Whether the contender is Belady's MIN, which knows the future.
+    /// Whether this is Belady's optimum, which knows the future.
     pub fn is_belady(&self) -> bool {
         matches!(self, Self::Belady { .. })
     }
 
-    /// Reads a list separated by commas, as [`PolicySpec::parse_list`] does.
+    /// Parses a list of policies separated by commas, as [`PolicySpec::parse_list`] does.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, PolicyError> {
         PolicySpec::split_list(text).iter().map(|text| text.parse()).collect()
     }
 }
 
-/// The part of the trace that warms the cache before anything is counted.
+/// The first part of the trace, which warms up the cache and is not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Warmup {
     /// Nothing: everything is counted.
@@ -103,7 +103,7 @@ impl Warmup {
     }
 }
 
-/// The treatment of a trace's operations.
+/// The treatment of a trace's operations: as they are, or all as reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Operations {
     /// Reads can hit and fill, writes set, deletes delete.
@@ -116,31 +116,33 @@ pub enum Operations {
 /// Marks a read of a value that has changed, among the numbers of operations.
 const CHANGED: u8 = 3;
 
-/// Marks a write that no cache stores, and that leaves the value before it.
+/// The mark of a write that no cache stores, so that the previous value stays.
 pub(super) const UNSTORED: u8 = 4;
 
-/// Options of simulations.
+/// Options that a simulation takes.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// The weight of entries.
+    /// The rule by which entries count against the cache's size.
     pub accounting: Accounting,
-    /// The requests that are not counted.
+    /// The first requests of the trace, which are not counted.
     pub warmup: Warmup,
-    /// The treatment of operations.
+    /// The treatment of the trace's operations: as they are, or all as reads.
     pub operations: Operations,
-    /// The treatment of sizes that change.
+    /// The treatment of keys whose size changes.
     pub sizes: SizeRule,
-    /// The lifetime of entries.
+    /// The rule for the lifetime of entries.
     pub ttl: TtlRule,
-    /// Parts of equal length for which the counts are given one by one as well; 0 for none.
+    /// Number of equal parts of the trace for which counts are also returned separately; 0 for
+    /// none.
     pub windows: usize,
-    /// The number of shards of a `memory` store, with [`Accounting::Engine`]; `None` is the store's default
-    /// for the capacity on this machine.
+    /// The number of shards of a simulated `memory` store, with [`Accounting::Engine`]; `None` for
+    /// the store's default at this size on this machine.
     pub shards: Option<usize>,
 }
 
 impl Options {
-    /// Returns options that count everything, take operations as they are, and have no windows.
+    /// Returns options that count all requests, take operations as they are, and return no counts
+    /// of parts.
     pub fn new(accounting: Accounting) -> Self {
         Self {
             accounting,
@@ -157,25 +159,25 @@ impl Options {
 /// The outcome of a simulation.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The exact counts; of a sample, estimates of those of the whole trace.
+    /// The exact counts of the simulation; for a sample, estimates of those of the whole trace.
     pub counts: Counts,
-    /// The counts of each window.
+    /// The counts of each part (window) of the trace.
     pub windows: Vec<Counts>,
-    /// The capacity, in the unit of the accounting.
+    /// The simulated cache size, in bytes or objects.
     pub capacity: u64,
-    /// The weight of all entries at the end.
+    /// The sum of the weights of all entries at the end.
     pub used: u64,
-    /// Entries in the cache at the end.
+    /// Number of entries in the cache at the end.
     pub entries: u64,
-    /// Shards of the simulated `memory` store; 1 for everything else.
+    /// Number of shards of the simulated `memory` store; 1 for all other simulations.
     pub shards: usize,
-    /// Memory of the policy's bookkeeping, in bytes.
+    /// Memory that the policy's metadata takes, in bytes.
     pub metadata_bytes: u64,
-    /// Processor time of the simulation, the warm-up included.
+    /// Processor time of the simulation, including the warm-up.
     pub cpu: Duration,
 }
 
-/// A cache under simulation.
+/// A simulated cache that requests of a trace are applied to.
 pub(super) trait Cached {
     /// Request `at` reads `id`, whose value has `size_bytes` and would weigh `weight`.
     fn read(&mut self, at: usize, id: u32, size_bytes: u64, weight: impl FnOnce() -> Option<u64>);
@@ -195,7 +197,7 @@ pub(super) trait Cached {
     fn metadata_bytes(&self) -> usize;
 }
 
-/// Simulates `contender` on `trace`.
+/// Simulates a policy on a trace.
 ///
 /// A sample is simulated with a capacity that is as much smaller as it is, and the outcome is an estimate of that of the whole trace; the
 /// file store's segments and the engine's shards keep their number.
@@ -239,8 +241,8 @@ pub fn simulate(
     }
 }
 
-/// Simulates a policy of the caller's own, which need not be one of the engine's. It has one shard. For a sample, make
-/// it for the [`Trace::scaled_capacity`].
+/// Simulates a custom policy, which need not be one of the engine's, with one shard. For a sample,
+/// create it for the [`Trace::scaled_capacity`].
 pub fn simulate_policy<P: Policy>(
     trace: &Trace,
     policy: P,

@@ -8,7 +8,7 @@ use super::{Accounting, Operations};
 use crate::Trace;
 use crate::trace::Op;
 
-/// The rule for a read whose size differs from the previous size of its key.
+/// The rule for a read with another size than its key had before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SizeRule {
@@ -25,7 +25,7 @@ pub enum SizeRule {
 }
 
 impl SizeRule {
-    /// Returns the name of the rule on the command line.
+    /// Returns the name of the rule for changed sizes on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::First => "first",
@@ -41,7 +41,7 @@ impl fmt::Display for SizeRule {
     }
 }
 
-/// Finds the reads of values that have changed.
+/// A detector of reads whose value has changed, by its size.
 #[derive(Debug, Default)]
 pub(super) struct ValueChanges {
     /// Last size of each key plus 1, indexed by id; 0 before the first request.
@@ -49,7 +49,7 @@ pub(super) struct ValueChanges {
 }
 
 impl ValueChanges {
-    /// Returns whether a request reads a value that has changed, and records its size.
+    /// Returns whether a request reads a value with a changed size, and records the size.
     pub(super) fn is_changed(&mut self, id: u32, size_bytes: u64, op: Op) -> bool {
         let id = id as usize;
         if self.last.len() <= id {
@@ -63,7 +63,7 @@ impl ValueChanges {
     }
 }
 
-/// The sizes of a trace's values by a rule, request by request.
+/// The sizes of a trace's values under a rule for changed sizes, request by request.
 pub(crate) struct RuledSizes<'a> {
     rule: SizeRule,
     changes: ValueChanges,
@@ -88,13 +88,13 @@ impl<'a> RuledSizes<'a> {
         Self { rule, changes: ValueChanges::default(), broken_off }
     }
 
-    /// Returns the rule that makes a difference for this trace.
+    /// Returns the rule for changed sizes that is in effect for this trace.
     pub(crate) fn rule(&self) -> SizeRule {
         self.rule
     }
 
-    /// Returns the size of the value of request `at`, and whether it reads a value that has changed. Requests
-    /// come in order.
+    /// Returns the size of the value of request number `at`, and whether it reads a changed value.
+    /// Must be called for requests in order.
     #[inline]
     pub(crate) fn of_request(
         &mut self,
@@ -117,7 +117,7 @@ impl<'a> RuledSizes<'a> {
     }
 }
 
-/// Returns the number of reads whose size differs from the previous size of their key.
+/// Returns the number of reads with another size than their key had before.
 pub fn changed_reads(trace: &Trace, operations: Operations) -> u64 {
     let Some(sizes) = trace.sizes() else { return 0 };
     let ops = trace.ops().filter(|_| operations == Operations::AsTheyAre);

@@ -10,31 +10,31 @@ use super::whole::check_capacities;
 use super::{Contender, Options, Outcome, SimulateError, simulate};
 use crate::Trace;
 
-/// Contenders and capacities to be combined.
+/// A sweep: simulations of several policies, each at several cache sizes.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// The policies to run.
+    /// The policies to simulate.
     pub contenders: Vec<Contender>,
-    /// The capacities, in the unit of the accounting.
+    /// The cache sizes to simulate, in bytes or objects.
     pub capacities: Vec<u64>,
-    /// The options of all simulations.
+    /// The options that all simulations share.
     pub options: Options,
-    /// The number of threads; at least one is used.
+    /// The number of threads that simulate; at least one is used.
     pub jobs: usize,
 }
 
-/// One simulation of a sweep.
+/// One simulation of a sweep: a policy at a size.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Index of the contender in the sweep's list.
+    /// Index of the policy in the sweep's list.
     pub contender: usize,
-    /// Index of the capacity in the sweep's list.
+    /// Index of the size in the sweep's list.
     pub capacity: usize,
-    /// The outcome; `None` where the sweep was interrupted before it was finished.
+    /// The outcome; `None` if the sweep was interrupted before this simulation ended.
     pub outcome: Option<Outcome>,
 }
 
-/// Watches a sweep from outside. Called from several threads.
+/// An observer of a sweep that can interrupt it. It is called from several threads.
 pub trait Monitor: Sync {
     /// This number of further requests has been simulated. `Break` ends the sweep; what is finished
     /// stays.
@@ -53,12 +53,12 @@ impl Monitor for () {
 }
 
 impl Sweep {
-    /// Returns the number of simulations.
+    /// Returns the number of simulations in the sweep.
     pub fn cells(&self) -> usize {
         self.contenders.len() * self.capacities.len()
     }
 
-    /// Runs all simulations, capacity by capacity, and returns their cells in that order.
+    /// Runs all simulations, size by size, and returns their outcomes in that order.
     ///
     /// # Errors
     /// [`SimulateError::SmallSampledCache`] if the trace is a sample that is too small for one of the capacities, and the errors of

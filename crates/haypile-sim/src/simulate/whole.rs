@@ -8,17 +8,20 @@ use super::{Accounting, Contender, Counts, Operations, SimulateError, Sweep, foo
 use crate::Trace;
 use crate::trace::{Mark, Sample};
 
-/// Number of keys that a sample must exceed. With fewer, the choice of hot keys moves all results; the SHARDS paper
-/// finds 8,192 enough for 1 %. A trace that small is measured whole in no time.
+/// Number of keys that a sample must exceed. With fewer, the choice of hot keys changes all
+/// results; the SHARDS paper finds 8,192 enough for 1 %. So small a trace is simulated quickly as a
+/// whole.
 pub const MIN_SAMPLED_KEYS: u32 = 4096;
 
-/// Least number of a sample's keys that a simulated cache holds: with fewer, a single key moves the result.
+/// The smallest number of a sample's keys that a simulated cache must hold: with fewer, a single
+/// key changes the result.
 pub const MIN_SAMPLED_ENTRIES: u64 = 500;
 
 /// Each segment of a simulated file has to hold this number of the sample's keys: what its end wastes is a part of an entry.
 const MIN_SEGMENT_ENTRIES: u64 = 64;
 
-/// Returns the smallest capacity for which a sample has enough entries, with these contenders; 1 if the trace is whole.
+/// Returns the smallest cache size that can be simulated with a sample, for these policies; 1 for a
+/// whole trace.
 pub fn least_capacity(trace: &Trace, accounting: Accounting, contenders: &[Contender]) -> u64 {
     if trace.sample_of().is_none() {
         return 1;
@@ -33,7 +36,7 @@ pub fn least_capacity(trace: &Trace, accounting: Accounting, contenders: &[Conte
     u64::try_from(least).unwrap_or(u64::MAX).max(1)
 }
 
-/// Refuses a sample with too few keys.
+/// Returns an error if a sample has too few keys.
 pub(crate) fn check_sample(trace: &Trace) -> Result<(), SimulateError> {
     match trace.sample_of() {
         Some(sample) if trace.keys() <= MIN_SAMPLED_KEYS => {
@@ -43,7 +46,7 @@ pub(crate) fn check_sample(trace: &Trace) -> Result<(), SimulateError> {
     }
 }
 
-/// Refuses a sample with too few entries in the smallest cache of a sweep.
+/// Returns an error if the smallest cache of a sweep would hold too few keys of a sample.
 pub(super) fn check_capacities(trace: &Trace, sweep: &Sweep) -> Result<(), SimulateError> {
     let Some(sample) = trace.sample_of() else { return Ok(()) };
     let least = least_capacity(trace, sweep.options.accounting, &sweep.contenders);
@@ -55,15 +58,16 @@ pub(super) fn check_capacities(trace: &Trace, sweep: &Sweep) -> Result<(), Simul
     }
 }
 
-/// A place in a trace, and in the whole trace if it is a sample.
+/// A boundary between requests of a simulated trace, with its position in the whole trace if it is
+/// a sample.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
-    /// Number of requests of the simulated trace before this place.
+    /// Number of requests of the simulated trace before the boundary.
     pub(super) at: usize,
     mark: Mark,
 }
 
-/// Scales the counts of a sample.
+/// A scale that turns counts of a sample into estimates for the whole trace.
 #[derive(Clone, Copy)]
 pub(super) struct Scale<'a> {
     sample: Option<Sample<'a>>,
@@ -75,7 +79,7 @@ impl<'a> Scale<'a> {
         Self { sample: trace.sample_of(), operations }
     }
 
-    /// Returns the place before a request of the whole trace, by its number there.
+    /// Returns the boundary before a request of the whole trace, by its number there.
     pub(super) fn edge(&self, request: u64) -> Edge {
         let mark = match &self.sample {
             Some(sample) => sample.mark_near(request),
@@ -84,7 +88,8 @@ impl<'a> Scale<'a> {
         Edge { at: usize::try_from(mark.sampled).expect("a place in memory"), mark }
     }
 
-    /// Scales the counts of a part, between two places, to those of the whole trace; they stay the same if the trace is whole.
+    /// Scales the counts of a part between two boundaries to those of the whole trace; unchanged if
+    /// the trace is not a sample.
     pub(super) fn counts(&self, counts: Counts, from: &Edge, to: &Edge) -> Counts {
         let Some(sample) = &self.sample else { return counts };
         let (before, after) = (&from.mark.totals, &to.mark.totals);

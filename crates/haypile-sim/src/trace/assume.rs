@@ -16,8 +16,8 @@ const SIZES: u64 = 1 << 32;
 const WRITES: u64 = (1 << 32) + 1;
 
 impl Trace {
-    /// Returns the same trace with other sizes, for all requests. The same seed gives the same
-    /// sizes on every machine.
+    /// Returns the same trace with other sizes for all requests. The same seed gives the same sizes
+    /// on every machine.
     ///
     /// # Errors
     /// [`TraceError::Temporary`] if a large trace does not fit into a temporary file.

@@ -13,16 +13,17 @@ use super::next_use;
 use super::sample::Marks;
 use super::{Key, Op, Request, Sampling, Sink, Trace, TraceError};
 
-/// Options of a [`TraceBuilder`].
+/// Options for building a trace with a [`TraceBuilder`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct BuildOptions {
     /// The number of bytes of columns held in memory; the rest goes to temporary files. The keys and their index are
     /// always in memory, so that memory is bounded by this and the number of keys.
     pub memory_bytes: usize,
-    /// Whether the trace gets a column of next uses, which spares the offline optimum a pass.
+    /// Whether the trace gets a column with the next use of each key, which saves the offline
+    /// optimum a pass over it.
     pub next_use: bool,
-    /// The choice of keys for a [`Sample`](super::Sample), or `None` for all keys: memory is bounded by the number of
-    /// the chosen keys.
+    /// The sample of keys to keep ([`Sample`](super::Sample)), or `None` for all keys; memory grows
+    /// with the number of kept keys.
     pub sampling: Option<Sampling>,
 }
 
@@ -32,7 +33,7 @@ impl Default for BuildOptions {
     }
 }
 
-/// Makes a [`Trace`] out of requests that are pushed into it.
+/// A builder of a [`Trace`] from requests that are pushed into it.
 ///
 /// Keys get dense ids in order of first appearance. The number 7 and the text `7` are two keys.
 ///
@@ -132,12 +133,12 @@ impl TraceBuilder {
         }
     }
 
-    /// Returns the number of requests so far.
+    /// Returns the number of requests pushed so far.
     pub fn requests(&self) -> u32 {
         self.requests
     }
 
-    /// Returns the number of distinct keys so far.
+    /// Returns the number of distinct keys pushed so far.
     pub fn keys(&self) -> u32 {
         self.keys.len()
     }

@@ -6,7 +6,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use super::TraceError;
 use super::bytes::Bytes;
 
-/// A growing column of bytes.
+/// A column of a trace that is being built, in memory or a temporary file.
 #[derive(Debug, Default)]
 pub(crate) struct Column {
     buffer: Vec<u8>,
@@ -28,17 +28,17 @@ impl Column {
         Ok(Self { buffer: Vec::new(), spilled: Some(file().map_err(TraceError::temporary)?) })
     }
 
-    /// Appends one entry.
+    /// Appends one entry to the column.
     pub(crate) fn push<const N: usize>(&mut self, entry: [u8; N]) {
         self.buffer.extend_from_slice(&entry);
     }
 
-    /// Returns the number of bytes held in memory.
+    /// Returns the number of the column's bytes held in memory.
     pub(crate) fn buffered_bytes(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Moves the bytes in memory to a temporary file, which is created at the first call.
+    /// Moves the column's bytes in memory to a temporary file, which is created at the first call.
     pub(crate) fn spill(&mut self) -> Result<(), TraceError> {
         self.try_spill().map_err(TraceError::temporary)
     }

@@ -7,7 +7,7 @@ use super::format::{BadRecord, Format};
 use super::hpt::HptError;
 use super::input::Compression;
 
-/// Error of a trace that cannot be read, written or used.
+/// The error of a trace that cannot be read, written or used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
@@ -246,13 +246,13 @@ fn names(formats: &[Format]) -> String {
 }
 
 impl TraceError {
-    /// Creates the error of a temporary file.
+    /// Creates an error about a temporary file.
     pub(crate) fn temporary(source: io::Error) -> Self {
         Self::Temporary { dir: std::env::temp_dir(), source }
     }
 }
 
-/// Limit of a trace.
+/// A limit of traces that an input exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Limit {

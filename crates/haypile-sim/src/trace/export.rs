@@ -9,7 +9,7 @@ use super::{BuildOptions, Key, Op, Request, Sink, Trace, TraceBuilder, TraceErro
 /// The next access of a request whose key is never asked for again, as libCacheSim wants it.
 const NEVER: i64 = -1;
 
-/// Parts of a trace that libCacheSim's oracleGeneral form cannot express.
+/// The parts of a trace that are lost in libCacheSim's oracleGeneral format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OracleGeneralLosses {
@@ -17,16 +17,17 @@ pub struct OracleGeneralLosses {
     pub deletes: u64,
     /// Number of writes, which became requests like all others.
     pub writes: u64,
-    /// Whether sizes are unknown, so that each is written as 1.
+    /// Whether the trace has no sizes, so that each is written as 1.
     pub sizes: bool,
-    /// Whether keys are texts, so that numbers stand for them.
+    /// Whether some keys are texts, so that numbers are written instead.
     pub key_texts: bool,
-    /// Number of requests whose time exceeds 32 bits of seconds, and was replaced by the latest that does not.
+    /// Number of requests whose time in seconds exceeds 32 bits, and is written as the largest
+    /// possible one.
     pub late: u64,
 }
 
 impl OracleGeneralLosses {
-    /// Returns the losses as texts for people, one by one.
+    /// Returns the losses as texts for people, one for each kind.
     pub fn describe(&self) -> Vec<String> {
         let counted = [
             (self.deletes, "deletions that were left out"),
@@ -45,9 +46,9 @@ impl OracleGeneralLosses {
 }
 
 impl Trace {
-    /// Writes the trace in libCacheSim's oracleGeneral form: for each request a little-endian u32
+    /// Writes the trace in libCacheSim's oracleGeneral format: for each request a little-endian u32
     /// time in seconds, u64 key, u32 size, and i64 number of the key's next request, or -1. Returns
-    /// the parts that were lost, because the form has no operations and no texts.
+    /// what was lost, because the format has neither operations nor text keys.
     ///
     /// Deletions are left out: as requests they would bring keys back. Where any key is text, all are
     /// written as their dense numbers. A request without a size has size 1, one without a time the time

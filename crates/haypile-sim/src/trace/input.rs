@@ -11,17 +11,18 @@ use super::TraceError;
 
 pub use compression::Compression;
 
-/// Largest number of bytes that [`Input::head`] shows.
+/// Largest number of bytes that [`Input::head`] returns.
 pub(crate) const HEAD_BYTES: usize = 64 * 1024;
 
-/// Longest line that is read, in bytes without its end. Longer ones are [`Line::TooLong`].
+/// The length of the longest line that is read, in bytes without its end. A longer line is
+/// [`Line::TooLong`].
 pub(crate) const MAX_LINE_BYTES: usize = 1024 * 1024;
 
 const BUFFER_BYTES: usize = 128 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// One opened input, with its own buffer, so that lines and records can be handed out without
-/// copying them.
+/// One open input of a trace, with its own buffer, so that lines and records are returned without
+/// copying.
 pub(crate) struct Input<'r> {
     name: PathBuf,
     compression: Compression,
@@ -36,13 +37,13 @@ pub(crate) struct Input<'r> {
     ended: bool,
 }
 
-/// One line, without its end (`\n` or `\r\n`).
+/// One line of an input, without its end (`\n` or `\r\n`).
 pub(crate) enum Line<'a> {
     Text(&'a [u8]),
     TooLong,
 }
 
-/// Result of [`Input::next_record`].
+/// The result of [`Input::next_record`]: a whole record, or a truncated one.
 pub(crate) enum Record<'a> {
     Whole(&'a [u8]),
     /// A record cut off by the end of the input, after this number of bytes.
@@ -50,7 +51,7 @@ pub(crate) enum Record<'a> {
 }
 
 impl Input<'static> {
-    /// Opens a file, or standard input for `-`.
+    /// Opens a file as an input, or standard input for `-`.
     pub(crate) fn open(path: &Path) -> Result<Self, TraceError> {
         if is_standard_input(path) {
             return Self::from_reader(PathBuf::from("standard input"), io::stdin().lock());
@@ -63,7 +64,8 @@ impl Input<'static> {
 }
 
 impl<'r> Input<'r> {
-    /// Reads from any reader. `name` stands for its path, in errors and in recognition by name.
+    /// Returns an input that reads from any reader. `name` is used as its path, in errors and for
+    /// recognition.
     pub(crate) fn from_reader(name: PathBuf, reader: impl Read + 'r) -> Result<Self, TraceError> {
         match compression::decompress(reader) {
             Ok((compression, source)) => Ok(Self {
@@ -85,19 +87,19 @@ impl<'r> Input<'r> {
         &self.name
     }
 
-    /// Returns the number of bytes handed out so far, after decompression.
+    /// Returns the number of bytes that were read from the input so far, after decompression.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Returns the number of lines handed out so far, which is the number of the last one, counted
-    /// from 1.
+    /// Returns the number of lines that were read so far, which is the number of the last one,
+    /// counted from 1.
     pub(crate) fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// Returns the first bytes not yet handed out: up to [`HEAD_BYTES`], fewer only at the end. The
-    /// flag says whether that is all there is.
+    /// Returns the first bytes that were not read yet: up to [`HEAD_BYTES`], fewer only at the end.
+    /// The flag says whether they are all that is left.
     pub(crate) fn head(&mut self) -> Result<(&[u8], bool), TraceError> {
         while self.end - self.start <= HEAD_BYTES && self.fill()? {}
         let whole = self.end - self.start <= HEAD_BYTES;
@@ -105,7 +107,7 @@ impl<'r> Input<'r> {
         Ok((&self.buffer[self.start..end], whole))
     }
 
-    /// Reads the next line; `None` at the end.
+    /// Reads the next line of the input; `None` at the end.
     pub(crate) fn next_line(&mut self) -> Result<Option<Line<'_>>, TraceError> {
         let mut searched = 0;
         let length = loop {
@@ -141,7 +143,7 @@ impl<'r> Input<'r> {
         Ok(Some(Line::Text(line)))
     }
 
-    /// Reads the next `length` bytes; `None` at the end.
+    /// Reads the next `length` bytes of the input as a record; `None` at the end.
     pub(crate) fn next_record(&mut self, length: usize) -> Result<Option<Record<'_>>, TraceError> {
         while self.end - self.start < length {
             if !self.fill()? {
@@ -221,7 +223,7 @@ impl<'r> Input<'r> {
     }
 }
 
-/// Checks that the path exists and is not a directory.
+/// Checks that the path of an input exists and is not a directory.
 pub(crate) fn check(path: &Path) -> Result<(), TraceError> {
     match fs::metadata(path) {
         Err(source) => Err(TraceError::Io { path: path.to_path_buf(), source }),

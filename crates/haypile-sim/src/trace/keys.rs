@@ -9,12 +9,12 @@ use zerocopy::little_endian::U64;
 
 use super::Key;
 
-/// Kind of a key word that is a number.
+/// The kind of a key that is a number, in a column of an `.hpt` image.
 pub(super) const NUMBER: u8 = 0;
-/// Kind of a key word that is the place of a text.
+/// The kind of a key that is a text, in a column of an `.hpt` image.
 pub(super) const TEXT: u8 = 1;
 
-/// The keys of a trace that is being built.
+/// The table of the distinct keys of a trace that is being built.
 ///
 /// The tables hold ids alone, and look at the keys in the columns of an `.hpt` image, which are
 /// built at the same time: a number of 8 bytes costs 8 bytes and its place in a table.
@@ -26,7 +26,7 @@ pub(super) struct Keys {
     columns: KeyColumns,
 }
 
-/// The columns of keys in an `.hpt` image, as they grow.
+/// The columns of an `.hpt` image that hold keys, while they grow.
 #[derive(Debug, Default)]
 pub(super) struct KeyColumns {
     /// The number of each key, or the place in `text` where its text begins.
@@ -38,12 +38,12 @@ pub(super) struct KeyColumns {
 }
 
 impl KeyColumns {
-    /// Returns the number of keys so far.
+    /// Returns the number of keys in the columns so far.
     pub(super) fn len(&self) -> u32 {
         u32::try_from(self.words.len()).expect("an id is tested when it is given")
     }
 
-    /// Appends a key. A text has at most 65,535 bytes.
+    /// Appends a key to the columns. A text has at most 65,535 bytes.
     pub(super) fn push(&mut self, key: Key<'_>) {
         match key {
             Key::Number(number) => self.words.push(number.into()),
@@ -58,7 +58,8 @@ impl KeyColumns {
         }
     }
 
-    /// Returns the columns: words, kinds and text, the latter two empty if every key is a number.
+    /// Returns the columns: words, kinds and texts; the latter two are empty if every key is a
+    /// number.
     pub(super) fn finish(self) -> (Vec<U64>, Vec<u8>, Vec<u8>) {
         let Self { words, mut kinds, text } = self;
         if !text.is_empty() {
@@ -68,7 +69,7 @@ impl KeyColumns {
     }
 }
 
-/// The error of a trace with more keys than ids.
+/// The error of a trace with too many distinct keys.
 #[derive(Debug)]
 pub(super) struct Full;
 
@@ -78,7 +79,7 @@ impl Keys {
         self.columns.len()
     }
 
-    /// Returns the id of `key`, which is new if it equals the number of keys before.
+    /// Returns the id of a key; if it equals the previous number of keys, the key is new.
     ///
     /// The caller has tested that a text has at most 65,535 bytes.
     pub(super) fn id(&mut self, key: Key<'_>) -> Result<u32, Full> {
@@ -136,7 +137,7 @@ fn next_id(words: &[U64]) -> Result<u32, Full> {
     u32::try_from(words.len()).ok().filter(|&id| id < u32::MAX - 1).ok_or(Full)
 }
 
-/// Returns the text that begins at `start`, in a sound column of texts.
+/// Returns the text that begins at `start` in a valid column of texts.
 pub(super) fn text_at(text: &[u8], start: u64) -> &[u8] {
     let start = usize::try_from(start).expect("it lies in memory");
     let (length, rest) = text[start..].split_at(2);

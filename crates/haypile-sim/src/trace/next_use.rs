@@ -14,7 +14,7 @@ use super::{Trace, TraceError};
 /// Requests whose next uses are written at once.
 const BLOCK: usize = 1 << 16;
 
-/// The number of the next request for the same key, for each request; [`u32::MAX`] is never.
+/// The next use of each request's key, as the number of a later request; [`u32::MAX`] means never.
 #[derive(Debug)]
 pub struct NextUse<'a>(NextUseColumn<'a>);
 
@@ -36,7 +36,7 @@ impl Deref for NextUse<'_> {
 }
 
 impl Trace {
-    /// Returns the next uses: the trace's own column, or a new one.
+    /// Returns the next use of each request's key: the trace's own column, or a computed one.
     ///
     /// The trace's own column is tested in one pass over the requests, each time, with 4 bytes of
     /// memory per key. A new column is made in one pass from the end, with as much memory, and is
@@ -55,7 +55,8 @@ impl Trace {
         }))
     }
 
-    /// Returns the next uses, as [`next_use_within`](Self::next_use_within) 256 MiB does.
+    /// Returns the next use of each request's key, as [`next_use_within`](Self::next_use_within)
+    /// does with 256 MiB of memory.
     ///
     /// # Errors
     /// [`TraceError::NextUse`] if the trace's own column is wrong, [`TraceError::Temporary`] if a
@@ -99,7 +100,7 @@ fn wrong(before: &[U32], id: U32, announced: u32, actual: Option<usize>) -> Trac
     }
 }
 
-/// Computes the column of next uses.
+/// Computes the column with the next use of each request's key.
 pub(super) fn compute(ids: &[U32], keys: u32, memory_bytes: usize) -> Result<Bytes, TraceError> {
     // By id, the request that was seen last, which is the next one when looking from the end.
     let mut next = vec![u32::MAX; keys as usize];

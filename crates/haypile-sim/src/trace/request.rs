@@ -2,7 +2,7 @@
 
 use super::TraceError;
 
-/// Operation of a request.
+/// The operation of a request in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Op {
@@ -15,8 +15,8 @@ pub enum Op {
 }
 
 impl Op {
-    /// Returns the operation that a trace's column writes as `number`; any number that is neither a
-    /// read nor a write is a deletion, for the column is checked when it is read.
+    /// Returns the operation that a trace's column encodes as `number`. Any number that is neither
+    /// a read nor a write is a deletion, because the column was checked before.
     #[inline]
     pub fn from_number(number: u8) -> Self {
         match number {
@@ -27,7 +27,7 @@ impl Op {
     }
 }
 
-/// A key as its trace names it.
+/// A key of a trace: a number or a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Key<'a> {
     /// A number: a block, an address, an object id.
@@ -36,29 +36,29 @@ pub enum Key<'a> {
     Text(&'a [u8]),
 }
 
-/// One request.
+/// One request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// The key.
+    /// The key that is requested.
     pub key: Key<'a>,
-    /// The size of the value in bytes, where the trace states it.
+    /// The size of the value in bytes, if the trace states it.
     pub size_bytes: Option<u64>,
-    /// The operation.
+    /// The operation of the request: read, write or delete.
     pub op: Op,
-    /// The time of the request in microseconds of the trace's own clock, where the trace states it.
+    /// The time of the request in microseconds of the trace's own clock, if the trace states it.
     pub time_us: Option<u64>,
-    /// The TTL of the value in microseconds from this request on, where the trace states it.
+    /// The TTL of the value in microseconds from this request on, if the trace states it.
     pub ttl_us: Option<u64>,
 }
 
 impl<'a> Request<'a> {
-    /// Creates a read without a size or a time.
+    /// Creates a request that reads a key, without a size or a time.
     pub fn read(key: Key<'a>) -> Self {
         Self { key, size_bytes: None, op: Op::Read, time_us: None, ttl_us: None }
     }
 }
 
-/// A receiver of the requests of a trace, one after the other.
+/// A receiver of a trace's requests, one after the other.
 pub trait Sink {
     /// Takes the next request. An error ends the reading.
     fn push(&mut self, request: Request<'_>) -> Result<(), TraceError>;

@@ -5,15 +5,16 @@ use zerocopy::little_endian::U32;
 /// The mark of a key without an undecided request.
 const NONE: u32 = u32::MAX;
 
-/// The changes of the sizes of keys in a trace, as in the log of a server whose values change.
+/// The requests of a trace whose size differs from the previous size of their key.
 ///
 /// The size of a value is the last one that was logged. A shorter request that is followed by one of the
 /// old size is a transfer that was broken off: it says nothing of the value.
 #[derive(Debug, Default)]
 pub(crate) struct SizeChanges {
-    /// Whether any request has another size than the one before it for its key.
+    /// Whether any request has another size than the previous one for its key.
     pub(crate) is_any: bool,
-    /// Numbers of the requests that were broken off, in order, with the size that the value had.
+    /// Numbers of the requests whose transfer was broken off, in order, with the full size of the
+    /// value.
     pub(crate) broken_off: Vec<(u32, u32)>,
 }
 
@@ -27,7 +28,7 @@ struct KnownSize {
 }
 
 impl SizeChanges {
-    /// Finds the changes in the column of sizes, of a trace with `keys` distinct keys.
+    /// Finds the changed sizes in the column of sizes, of a trace with `keys` distinct keys.
     pub(super) fn of(ids: &[U32], sizes: &[U32], keys: u32) -> Self {
         let unknown = KnownSize { is_known: false, bytes: 0, undecided: NONE };
         let mut known = vec![unknown; keys as usize];

@@ -15,7 +15,7 @@ use super::hpt::{self, ColumnType, Columns, HptError, Parts};
 use super::keys::{TEXT, text_at};
 use super::{Key, Sample, SizeChanges, TraceError};
 
-/// A trace in columns: the input of every simulation.
+/// A trace, stored by columns: the input of every simulation.
 ///
 /// Its bytes are those of an `.hpt` file (`docs/format-hpt.md`), in memory or mapped. They are
 /// proven sound once, when the trace is made; after that nothing can fail.
@@ -44,7 +44,7 @@ impl Trace {
         Self::checked(image).map_err(|source| TraceError::Hpt { path: path.to_path_buf(), source })
     }
 
-    /// Creates a trace from the bytes of an `.hpt` file, which came from `name`.
+    /// Creates a trace from the bytes of an `.hpt` file; `name` is its name in errors.
     ///
     /// # Errors
     /// [`TraceError::Hpt`] if they are not a sound `.hpt` file, which the message calls `name`.
@@ -53,7 +53,7 @@ impl Trace {
             .map_err(|source| TraceError::Hpt { path: name.into(), source })
     }
 
-    /// Creates a trace from an image that this program just made.
+    /// Creates a trace from an `.hpt` image that this program just made.
     pub(super) fn from_own(image: Bytes) -> Result<Self, TraceError> {
         let name = || std::env::temp_dir().join("a temporary trace");
         Self::checked(image).map_err(|source| TraceError::Hpt { path: name(), source })

@@ -14,10 +14,10 @@ const FONTS: &str = "Noto Sans, Segoe UI, Helvetica Neue, Arial, Liberation Sans
 /// A rim of paper around a marker, as a part of its size, keeps markers on crossing lines apart.
 const RIM: f64 = 0.225;
 
-/// A place on the picture: pixels from the left and from the top.
+/// A position in a picture: pixels from the left and from the top.
 pub type Place = (f64, f64);
 
-/// Size of a document, in pixels at its natural size; at most [`MAX_SIDE_PX`] each.
+/// The natural size of a picture in pixels; at most [`MAX_SIDE_PX`] in each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// Width from left to right, in pixels.
@@ -26,34 +26,34 @@ pub struct Size {
     pub height_px: u32,
 }
 
-/// The longest side of a document, in pixels.
+/// The longest side of a picture, in pixels.
 pub const MAX_SIDE_PX: u32 = 20_000;
 
-/// Canvas of a document.
+/// A canvas on which a picture is drawn as SVG.
 #[derive(Debug)]
 pub struct Canvas {
     drawn: RefCell<String>,
 }
 
-/// Style of a line.
+/// The style of a line: colour, width and dashes.
 #[derive(Clone, Copy, Debug)]
 pub struct Stroke {
     /// The colour of the line, with its opacity.
     pub colour: Paint,
     /// The width of the line in pixels.
     pub width_px: f64,
-    /// Lengths of a dash and of the gap after it in pixels; `None` for a line without gaps.
+    /// Lengths of a dash and of the gap after it in pixels; `None` for a solid line.
     pub dashes: Option<(f64, f64)>,
 }
 
 impl Stroke {
-    /// Creates the stroke of a line without gaps.
+    /// Creates the style of a solid line.
     pub fn solid(colour: Colour, width_px: f64) -> Self {
         Self { colour: colour.into(), width_px, dashes: None }
     }
 }
 
-/// The point of a text that lies at the given place, horizontally.
+/// The horizontal alignment of a text to its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HPos {
     /// The left end of the text.
@@ -64,7 +64,7 @@ pub enum HPos {
     Right,
 }
 
-/// The point of a text that lies at the given place, vertically.
+/// The vertical alignment of a text to its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VPos {
     /// The line above the letters.
@@ -73,19 +73,19 @@ pub enum VPos {
     Center,
 }
 
-/// Style of a text.
+/// The style of a text: size, colour and alignment.
 #[derive(Clone, Copy, Debug)]
 pub struct Lettering {
     /// The size of the font in pixels.
     pub size_px: f64,
     /// The colour of the text.
     pub colour: Colour,
-    /// The point of the text that lies at the given place.
+    /// The horizontal and vertical alignment of the text to its position.
     pub anchor: (HPos, VPos),
 }
 
-/// Returns a document on white, with a text alternative, without scripts and without anything to
-/// load.
+/// Returns an SVG document with a white background and a text alternative, without scripts and
+/// without external files.
 ///
 /// # Errors
 /// [`PlotError::Drawing`] for a size of nothing or beyond [`MAX_SIDE_PX`].
@@ -114,7 +114,7 @@ pub fn document(
     ))
 }
 
-/// Stacks documents into one, each below the one before it.
+/// Stacks SVG documents into one, each below the one before it.
 pub fn stacked(documents: &[String]) -> String {
     if let [one] = documents {
         return one.clone();
@@ -136,7 +136,7 @@ pub fn stacked(documents: &[String]) -> String {
 }
 
 impl Canvas {
-    /// Draws a line through places.
+    /// Draws a line through these positions.
     pub fn line(&self, places: &[Place], stroke: Stroke) {
         let Stroke { colour, width_px, dashes } = stroke;
         let dashes = dashes.map_or_else(String::new, |(dash, gap)| {
@@ -150,13 +150,13 @@ impl Canvas {
         ));
     }
 
-    /// Draws a filled shape.
+    /// Draws a filled polygon with these corners.
     pub fn polygon(&self, corners: &[Place], paint: impl Into<Paint>) {
         let fill = painted("fill", paint.into());
         self.add(format_args!("<polygon{fill} points=\"{}\"/>", Points(corners)));
     }
 
-    /// Draws dots without a rim, `width_px` pixels wide.
+    /// Draws dots without an outline, `width_px` pixels wide.
     pub fn dots(&self, places: &[Place], paint: impl Into<Paint>, width_px: f64) {
         let mut path = String::new();
         for &(x, y) in places {
@@ -170,7 +170,7 @@ impl Canvas {
         ));
     }
 
-    /// Draws the marker of a point, `size_px` from its middle to its rim, with a rim of white.
+    /// Draws the marker of a point with a white outline, `size_px` from its centre to its edge.
     pub fn marker(&self, centre: Place, mark: Mark, size_px: f64) {
         for (colour, size_px) in [(WHITE, size_px * (1.0 + RIM)), (mark.colour, size_px)] {
             if mark.marker == Marker::Circle {

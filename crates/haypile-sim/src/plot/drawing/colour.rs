@@ -1,6 +1,6 @@
 //! Colours, and those that all charts share.
 
-/// A colour: red, green and blue.
+/// A colour by its red, green and blue components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Colour(pub u8, pub u8, pub u8);
 
@@ -17,7 +17,7 @@ impl Colour {
         Paint { colour: self, opacity }
     }
 
-    /// Returns the colour as SVG has it: `#0072B2`.
+    /// Returns the colour in SVG's notation: `#0072B2`.
     pub fn hex(self) -> String {
         let Self(red, green, blue) = self;
         format!("#{red:02X}{green:02X}{blue:02X}")
@@ -30,14 +30,14 @@ impl From<Colour> for Paint {
     }
 }
 
-/// Colour of the paper.
+/// The colour of the background.
 pub const WHITE: Colour = Colour(255, 255, 255);
 
-/// Colour of lines and letters that are read first.
+/// The colour of the most important lines and texts.
 pub const INK: Colour = Colour(25, 25, 25);
 
-/// Colour of axes, and of letters that are read second.
+/// The colour of axes and secondary texts.
 pub const SOFT_INK: Colour = Colour(85, 85, 85);
 
-/// Colour of grid lines.
+/// The colour of grid lines.
 pub const GRID: Colour = Colour(222, 222, 222);

@@ -2,8 +2,8 @@
 
 use super::colour::Colour;
 
-/// Okabe and Ito's colours, those with most contrast on white first; yellow has none, black is the
-/// optimum's.
+/// The colours of curves, chosen by Okabe and Ito to be distinguishable, in the order of their
+/// contrast with white; without yellow (no contrast) and black (the optimum's colour).
 pub const COLOURS: [Colour; 6] = [
     Colour(0, 114, 178),
     Colour(213, 94, 0),
@@ -13,7 +13,7 @@ pub const COLOURS: [Colour; 6] = [
     Colour(86, 180, 233),
 ];
 
-/// Colour of a bound, which is not an attainable cache.
+/// The colour of the optimum's curve, which is not an attainable cache.
 pub const OPTIMUM: Colour = Colour(40, 40, 40);
 
 const MARKERS: [Marker; 6] = [
@@ -40,7 +40,7 @@ const OPTIMUM_MARKERS: [Marker; 6] = [
     Marker::TriangleDown,
 ];
 
-/// The shape of a point.
+/// The shape of a point's marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
     /// A circle.
@@ -57,19 +57,19 @@ pub enum Marker {
     TriangleDown,
 }
 
-/// Mark of a curve.
+/// The mark of a curve: colour, marker and dashes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mark {
     /// The colour of the curve.
     pub colour: Colour,
-    /// The shape of the curve's points.
+    /// The shape of the markers on the curve's points.
     pub marker: Marker,
-    /// Lengths of a dash of its line and of the gap after it, in pixels of a chart 1280 wide;
-    /// `None` for a line without gaps.
+    /// Lengths of a dash of the curve's line and of the gap after it, in pixels of a chart 1280
+    /// wide; `None` for a solid line.
     pub dashes: Option<(f64, f64)>,
 }
 
-/// An iterator of marks, in the order of the curves.
+/// An iterator over marks of curves, in the order of the curves.
 #[derive(Debug, Default)]
 pub struct Marks {
     given: usize,
@@ -78,13 +78,12 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Returns the marks from a place on, for several charts in which a curve keeps its mark.
+    /// Returns the marks from a number on, for several charts in which a curve keeps its mark.
     pub fn from_place(place: usize) -> Self {
         Self { given: place, without_markers: place, optima: 0 }
     }
 
-    /// Returns the mark of the next curve. Curves without markers differ by their dashes from the
-    /// first one on.
+    /// Returns the mark of the next curve. Curves without markers differ by their dashes as well.
     pub fn next(&mut self, optimum: bool, shows_markers: bool) -> Mark {
         if optimum {
             let round = self.optima / OPTIMUM_MARKERS.len();
@@ -111,7 +110,7 @@ impl Marks {
 }
 
 impl Marker {
-    /// Returns the corners of the shape around 0,0 as multiples of its size; none for a circle.
+    /// Returns the corners of the marker around 0,0, in multiples of its size; none for a circle.
     pub(super) fn corners(self) -> &'static [(f64, f64)] {
         match self {
             Self::Circle => &[],

@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthChar;
 /// Most characters of a text that are drawn.
 const MAX_CHARS: usize = 300;
 
-/// Returns the text as one line of characters that XML allows, cut at a sensible length.
+/// Returns the text as one line of characters that XML allows, cut to a limited length.
 pub fn printable(text: &str) -> String {
     let end = text.char_indices().nth(MAX_CHARS).map_or(text.len(), |(end, _)| end);
     one_line(&text[..end])
@@ -47,7 +47,7 @@ fn char_width_em(c: char) -> f64 {
     }
 }
 
-/// Returns the text, without its end if it is wider than `em`.
+/// Returns the text, cut at its end if it is wider than `em` font sizes.
 pub fn cut(text: &str, em: f64) -> String {
     if width_em(text) <= em {
         return text.to_owned();
@@ -55,7 +55,8 @@ pub fn cut(text: &str, em: f64) -> String {
     format!("{}…", fitting(text.chars(), em - char_width_em('…')).trim_end())
 }
 
-/// Returns the text, with its middle left out if it is wider than `em`: names that start alike often differ at the end.
+/// Returns the text, shortened in its middle if it is wider than `em` font sizes: names that start
+/// alike often differ at the end.
 pub fn shorten(text: &str, em: f64) -> String {
     if width_em(text) <= em {
         return text.to_owned();
@@ -67,8 +68,8 @@ pub fn shorten(text: &str, em: f64) -> String {
     format!("{}…{}", head.trim_end(), tail.trim_start())
 }
 
-/// Shortens names as [`shorten`] does, but so that names that differ still do: where two look alike, what
-/// they have in common is left out.
+/// Shortens names as [`shorten`] does, so that different names stay different: if two look alike,
+/// their common part is left out.
 pub fn shorten_apart(names: &[&str], em: f64) -> Vec<String> {
     let mut short: Vec<String> = names.iter().map(|name| shorten(name, em)).collect();
     for at in 0..names.len() {
@@ -120,7 +121,7 @@ fn fitting(chars: impl Iterator<Item = char>, em: f64) -> String {
         .collect()
 }
 
-/// Returns a text as the content of an XML element.
+/// Returns a text escaped for the content of an XML element.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

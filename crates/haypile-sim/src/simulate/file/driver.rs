@@ -7,7 +7,7 @@ use super::super::Counts;
 use super::super::run::Cached;
 use super::SimulatedFile;
 
-/// A [`SimulatedFile`] under simulation.
+/// A driver of a simulation of the file store's eviction ([`SimulatedFile`]).
 #[derive(Debug)]
 pub(in crate::simulate) struct FileDriver<W: Weights> {
     file: SimulatedFile<W>,
@@ -18,7 +18,7 @@ pub(in crate::simulate) struct FileDriver<W: Weights> {
 }
 
 impl<W: Weights> FileDriver<W> {
-    /// Creates an empty file, for a trace with `keys` distinct keys.
+    /// Creates an empty simulated file store, for a trace with `keys` distinct keys.
     pub(in crate::simulate) fn new(spec: &PolicySpec, capacity: u64, keys: u32) -> Self {
         Self {
             file: SimulatedFile::new(spec, capacity, keys),

@@ -7,7 +7,7 @@ use haypile_policy::weight::share;
 /// Segments without which nothing is stored: those in reserve, and an open one of each queue.
 const MIN_SEGMENTS: u32 = RESERVED_SEGMENTS + 2;
 
-/// Returns the number of segments that the parameters of the policy `segment` ask for.
+/// Returns the number of segments that the parameters of the policy `segment` state.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -17,11 +17,11 @@ pub(in crate::simulate) fn segments(spec: &PolicySpec) -> u64 {
     spec.value("segments") as u64
 }
 
-/// Sizes and bounds of a file, which never change.
+/// The sizes and limits of a simulated file store.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) capacity: u64,
-    /// Number of segments; 0 where they are too few to store anything.
+    /// Number of segments; 0 if they would be too few to store anything.
     pub(super) segments: u32,
     pub(super) segment_bytes: u64,
     pub(super) rules: Rules,
@@ -29,7 +29,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Divides `capacity` as the parameters of the policy `segment` say.
+    /// Divides a capacity into segments, by the parameters of the policy `segment`.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

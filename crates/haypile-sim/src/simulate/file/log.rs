@@ -4,17 +4,17 @@ use haypile_policy::rules::file::{Queue, Sealed};
 
 use super::window::{Stretch, StretchState};
 
-/// Place of a record.
+/// The position of a record in the simulated log: segment and index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LogPlace {
-    /// Number of the segment, or of the first segment of the run.
+    /// Number of the record's segment, or of its first one if it has several.
     pub(super) segment: u32,
     /// The position among the records that were appended to it.
     position: u32,
 }
 
 impl LogPlace {
-    /// Place of a key that has no record.
+    /// The position of a key that has no record.
     pub(super) const NONE: Self = Self { segment: u32::MAX, position: 0 };
 }
 
@@ -57,7 +57,7 @@ impl Segment {
     };
 }
 
-/// The segments of a simulated file.
+/// The log of a simulated file store: its segments and queues.
 #[derive(Debug)]
 pub(super) struct Log {
     segments: Vec<Segment>,
@@ -106,17 +106,17 @@ impl Log {
         self.free
     }
 
-    /// Returns the queue of a segment that is not free.
+    /// Returns the queue (small or main) of a segment that is not free.
     pub(super) fn queue(&self, segment: u32) -> Queue {
         self.get(segment).queue
     }
 
-    /// Whether a record longer than a segment begins here.
+    /// Whether a record longer than a segment begins in this segment.
     pub(super) fn is_run(&self, segment: u32) -> bool {
         self.get(segment).segments > 1
     }
 
-    /// Returns the open segment of a queue, if `bytes` more fit into it.
+    /// Returns the open segment of a queue, if `bytes` more bytes fit into it.
     pub(super) fn open_with_room(&self, queue: Queue, bytes: u64) -> Option<u32> {
         let open = match queue {
             Queue::Small => self.small,
@@ -125,14 +125,14 @@ impl Log {
         open.filter(|open| bytes <= self.segment_bytes - self.get(*open).used_bytes)
     }
 
-    /// Seals the open segment of a queue, if there is one.
+    /// Seals the open segment of a queue, if there is one, so that nothing more is appended to it.
     pub(super) fn seal(&mut self, queue: Queue) {
         if let Some(open) = self.open_slot(queue).take() {
             self.get_mut(open).state = SegmentState::Sealed;
         }
     }
 
-    /// Opens a free segment for a queue that has none open; `None` if there is none.
+    /// Opens a free segment for a queue that has none open; returns `None` if no segment is free.
     pub(super) fn open(&mut self, queue: Queue) -> Option<u32> {
         let (free, _) = self.numbered().find(|(_, segment)| segment.state == SegmentState::Free)?;
         self.begin(free, queue, SegmentState::Open);
@@ -148,7 +148,7 @@ impl Log {
         (begun.state, begun.queue, begun.opened) = (state, queue, opened);
     }
 
-    /// Makes free segments from `first` on a run for one record, sealed.
+    /// Makes consecutive free segments from `first` on hold one long record, sealed.
     pub(super) fn begin_run(&mut self, first: u32, segments: u32, queue: Queue) {
         self.begin(first, queue, SegmentState::Sealed);
         self.get_mut(first).segments = segments;
@@ -157,7 +157,7 @@ impl Log {
         }
     }
 
-    /// Makes a run the youngest of the main queue, where it is.
+    /// Makes a long record the youngest of the main queue, without moving it.
     pub(super) fn renew_run(&mut self, first: u32) {
         self.opened += 1;
         let opened = self.opened;
@@ -165,7 +165,7 @@ impl Log {
         (run.queue, run.opened) = (Queue::Main, opened);
     }
 
-    /// Appends a record of `id`, which fits.
+    /// Appends a record of key `id`, which fits into the segment.
     pub(super) fn append(&mut self, segment: u32, id: u32, bytes: u64) -> LogPlace {
         let to = self.get_mut(segment);
         let position = u32::try_from(to.records.len()).expect("fewer records than requests");
@@ -176,7 +176,7 @@ impl Log {
         LogPlace { segment, position }
     }
 
-    /// Marks the record at `place` as dead.
+    /// Marks the record at a position as dead.
     pub(super) fn kill(&mut self, place: LogPlace, bytes: u64) {
         let segment = self.get_mut(place.segment);
         segment.live_bytes -= bytes;
@@ -184,12 +184,13 @@ impl Log {
         segment.records[place.position as usize] = DEAD;
     }
 
-    /// Returns the keys of the live records of a segment, from the oldest to the youngest.
+    /// Returns the keys of a segment's live records, from the oldest to the youngest.
     pub(super) fn live(&self, segment: u32) -> impl Iterator<Item = u32> {
         self.get(segment).records.iter().copied().filter(|id| *id != DEAD)
     }
 
-    /// Makes a sealed segment or run free, whose live records are elsewhere now.
+    /// Frees a sealed segment, or the segments of a long record, whose live records have been
+    /// moved.
     pub(super) fn release(&mut self, segment: u32) {
         let segments = self.get(segment).segments;
         for each in segment..segment + segments {
@@ -200,7 +201,7 @@ impl Log {
         self.free += segments;
     }
 
-    /// Returns the sealed segments and runs.
+    /// Returns the sealed segments; those of a long record count as one.
     pub(super) fn sealed(&self) -> impl Iterator<Item = (u32, Sealed)> {
         let sealed = self.numbered().filter(|(_, segment)| segment.state == SegmentState::Sealed);
         sealed.map(|(number, &Segment { queue, opened, live, .. })| {
@@ -208,7 +209,7 @@ impl Log {
         })
     }
 
-    /// Returns the number of segments of the small queue, the open one included.
+    /// Returns the number of segments in the small queue, including the open one.
     pub(super) fn small_segments(&self) -> u32 {
         let is_small = |segment: &&Segment| {
             matches!(segment.state, SegmentState::Open | SegmentState::Sealed)
@@ -229,8 +230,8 @@ impl Log {
         numbers
     }
 
-    /// Returns all segments in the order of the file, each stretch by the number of its first
-    /// segment.
+    /// Returns all segments in the order of the file; those of a long record are one stretch, with
+    /// the number of the first.
     pub(super) fn stretches(&self) -> (Vec<u32>, Vec<Stretch>) {
         let heads = self.numbered().filter(|(_, segment)| segment.state != SegmentState::Tail);
         let stretch = |(number, segment): (u32, &Segment)| {
@@ -245,17 +246,17 @@ impl Log {
         heads.map(stretch).unzip()
     }
 
-    /// Returns the live bytes of all segments.
+    /// Returns the sum of the live bytes in all segments.
     pub(super) fn live_bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.live_bytes).sum()
     }
 
-    /// Returns the number of live records of all segments.
+    /// Returns the number of live records in all segments.
     pub(super) fn live_records(&self) -> u64 {
         self.segments.iter().map(|segment| u64::from(segment.live)).sum()
     }
 
-    /// Returns the number of bytes of memory that the log uses.
+    /// Returns the number of bytes of memory that the simulated log uses.
     pub(super) fn memory_bytes(&self) -> usize {
         let records = self.segments.iter().map(|segment| segment.records.capacity());
         self.segments.capacity() * size_of::<Segment>() + records.sum::<usize>() * size_of::<u32>()

@@ -12,7 +12,7 @@ use super::layout::Layout;
 use super::log::{Log, LogPlace};
 use super::window::{LARGEST_PART, StretchState, cheapest_window};
 
-/// The eviction decisions of a `file` store, without its data.
+/// A simulation of the eviction decisions of a `file` store, without its data.
 ///
 /// Keys are the dense numbers of a trace. Records have the trace's weights, without the store's
 /// headers, and nothing but them takes room; index, pins and expiry are not simulated. The capacity
@@ -33,7 +33,8 @@ pub struct SimulatedFile<W: Weights> {
 }
 
 impl<W: Weights> SimulatedFile<W> {
-    /// Creates an empty file of `capacity` for keys below `keys`, with the parameters of the policy `segment`.
+    /// Creates an empty simulated file store of `capacity` for keys below `keys`, with the
+    /// parameters of the policy `segment`.
     ///
     /// # Panics
     ///
@@ -55,7 +56,7 @@ impl<W: Weights> SimulatedFile<W> {
         }
     }
 
-    /// Whether the key has a record.
+    /// Whether the key has a record in the simulated store.
     #[inline]
     pub fn contains(&self, id: u32) -> bool {
         self.places[id as usize] != LogPlace::NONE
@@ -68,7 +69,7 @@ impl<W: Weights> SimulatedFile<W> {
         *hits = MAX_FREQUENCY.min(*hits + 1);
     }
 
-    /// Writes a key that has no record; `false` if there is no room for it.
+    /// Writes a key that has no record; returns `false` if there is no room for it.
     pub fn insert(&mut self, id: u32, weight: u64) -> bool {
         let ghosts = &mut self.ghosts;
         let queue = queue_of_write(None, || ghosts.remove(u64::from(id)).is_some());
@@ -79,8 +80,8 @@ impl<W: Weights> SimulatedFile<W> {
         true
     }
 
-    /// Writes a key that has a record; it is evicted if there is no room for the new one. Its
-    /// frequency stays: only hits raise it.
+    /// Overwrites a key that has a record; the key is evicted if there is no room for the new
+    /// record. Its frequency stays: only hits raise it.
     pub fn update(&mut self, id: u32, weight: u64) {
         let replaces = self.log.queue(self.places[id as usize].segment);
         self.remove(id);
@@ -91,23 +92,24 @@ impl<W: Weights> SimulatedFile<W> {
         }
     }
 
-    /// Returns the weight of the record of a key that has one.
+    /// Returns the weight of a key's record.
     pub fn weight(&self, id: u32) -> u64 {
         self.weights.get(id)
     }
 
-    /// Deletes the record of a key that has one. It leaves no ghost.
+    /// Deletes the record of a key. The key is not remembered as evicted.
     pub fn remove(&mut self, id: u32) {
         self.log.kill(self.places[id as usize], self.weights.get(id));
         self.places[id as usize] = LogPlace::NONE;
     }
 
-    /// Takes the keys that were evicted since the last call, in their order.
+    /// Removes and returns the keys that were evicted since the last call, in their order.
     pub fn drain_evicted(&mut self) -> impl Iterator<Item = u32> {
         self.evicted.drain(..)
     }
 
-    /// Returns the queues from the oldest record to the youngest, for tests and for people.
+    /// Returns the queues with their keys from the oldest record to the youngest, for tests and for
+    /// people.
     pub fn queues(&self) -> Vec<haypile_policy::Queue> {
         let dump = |queue| {
             let segments = self.log.in_order(queue).into_iter();
@@ -130,7 +132,7 @@ impl<W: Weights> SimulatedFile<W> {
         self.log.live_records()
     }
 
-    /// Returns the bytes of memory that the simulation needs for the file.
+    /// Returns the number of bytes of memory that the simulation uses.
     pub fn metadata_bytes(&self) -> usize {
         self.log.memory_bytes()
             + self.places.capacity() * size_of::<LogPlace>()

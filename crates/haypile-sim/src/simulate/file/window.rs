@@ -2,22 +2,21 @@
 
 use haypile_policy::rules::file::RESERVED_SEGMENTS;
 
-/// The divisor of the file's size that bounds a record, unless one segment is larger.
+/// The divisor of the file's capacity that gives the longest record, unless one segment is longer.
 pub(super) const LARGEST_PART: u64 = 8;
 
-/// One or more consecutive segments, as far as room for a record that is longer than a segment
-/// depends on them.
+/// Consecutive segments with one use, as the search for room for a long record sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
-    /// Number of segments: 1, unless one record has more.
+    /// Number of segments in the stretch: 1, unless one record has more.
     pub(super) segments: u32,
-    /// Bytes of live records that are lost when the segments are reused; 0 if they are free.
+    /// Number of live bytes that are lost if the segments are reused; 0 if they are free.
     pub(super) live_bytes: u64,
-    /// The state of the segments.
+    /// The state of the segments: free, sealed and so on.
     pub(super) state: StretchState,
 }
 
-/// The state of a stretch, which decides whether a long record can take it.
+/// The state of consecutive segments, which decides whether a long record can take them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StretchState {
     /// The stretch is free and can be taken as it is.
@@ -28,9 +27,9 @@ pub(super) enum StretchState {
     Open,
 }
 
-/// Finds the stretch from which on `segments` consecutive segments cost the fewest live bytes, the
-/// first of several; `None` if there is no such window. Whatever reaches into the window is lost as
-/// a whole. [`RESERVED_SEGMENTS`] stay free. `file` has all stretches in their order.
+/// Finds the `segments` consecutive segments whose reuse loses the fewest live bytes, the first of
+/// several; `None` if there are none. A long record that reaches into them is lost as a whole.
+/// [`RESERVED_SEGMENTS`] stay free. `file` has all stretches in their order.
 ///
 /// A window that begins within a run is left out: one that begins where the run does costs no more.
 pub(super) fn cheapest_window(file: &[Stretch], segments: u32) -> Option<usize> {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Characters of the offending text that a message shows.
 const SHOWN_CHARS: usize = 40;
 
-/// Place of a line or record in a file.
+/// The position of a line or record in a file, for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadPlace {
     /// Number of the line, counted from 1.
@@ -21,14 +21,14 @@ pub enum BadPlace {
     },
 }
 
-/// A line or record that was refused.
+/// A line or record of a trace that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRecord {
-    /// The file.
+    /// The path of the file with the bad line or record.
     pub path: PathBuf,
-    /// Place of the line or record in the file.
+    /// The position of the bad line or record in the file.
     pub place: BadPlace,
-    /// The expected text, and the text found instead.
+    /// A description of what was expected, and of what was found instead.
     pub reason: String,
 }
 
@@ -44,8 +44,8 @@ impl fmt::Display for BadRecord {
     }
 }
 
-/// Reason of a parser for refusing an entry. It becomes text only when it is reported, because a file
-/// may have millions of bad lines.
+/// The reason why a parser refuses a line or record. It becomes text only when it is reported,
+/// because a file may have millions of bad lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Bad<'a> {
     expected: Cow<'static, str>,
@@ -67,7 +67,7 @@ impl fmt::Display for Bad<'_> {
     }
 }
 
-/// Text of a trace as a message may show it: quoted, escaped and shortened.
+/// A part of a trace's text, quoted, escaped and shortened for messages.
 pub(super) struct Shown<'a>(pub(super) &'a [u8]);
 
 impl fmt::Display for Shown<'_> {

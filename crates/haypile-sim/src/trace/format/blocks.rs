@@ -4,11 +4,11 @@ use super::super::{Request, TraceError};
 use super::bad::Bad;
 use super::entry::Parsed;
 
-/// The size of blocks: a multiple of 512 bytes.
+/// The size of blocks into which requests of a block trace are divided: a multiple of 512 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockSize(u64);
 
-/// Bytes of a sector, in which addresses are counted.
+/// The size of a disk's sector in bytes, the unit of addresses in block traces.
 pub(super) const SECTOR_BYTES: u64 = 512;
 
 impl BlockSize {
@@ -32,7 +32,8 @@ impl BlockSize {
         self.0
     }
 
-    /// Returns the first of the blocks that some bytes touch, and their number; `None` if they end beyond 2^64.
+    /// Returns the number of the first block that a range of bytes touches, and the number of
+    /// blocks; `None` if the range ends beyond 2^64.
     pub(super) fn touched(self, offset: u64, bytes: u64) -> Option<(u64, u64)> {
         let first = offset / self.0;
         let end = offset.checked_add(bytes)?.div_ceil(self.0);
@@ -50,14 +51,15 @@ impl Default for BlockSize {
 /// Bits of a key that hold the number of a block; those above hold the device.
 const BLOCK_BITS: u32 = 48;
 
-/// The largest device number that a key has room for.
+/// The largest device number that fits into a key of a block trace.
 pub(super) const MAX_DEVICE: u64 = (1 << (u64::BITS - BLOCK_BITS)) - 1;
 
-/// The text by which messages name the blocks that keys can express.
+/// A description, for messages, of the block numbers that fit into a key.
 pub(super) const EXPECTED_BLOCKS: &str = "blocks below 2^48";
 
-/// Returns the requests for the blocks of a device, at most [`MAX_DEVICE`], that `(offset, bytes)` touches. All are
-/// like `like`, but of a block's size; `found` is the text that asks for them.
+/// Returns the requests for the blocks of a device, at most [`MAX_DEVICE`], that the range
+/// `(offset, bytes)` touches. All are like `like`, with the size of a block; `found` is the text of
+/// the request, for messages.
 pub(super) fn blocks_of_device<'a>(
     like: Request<'a>,
     device: u64,

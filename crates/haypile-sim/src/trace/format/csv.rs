@@ -20,7 +20,7 @@ use super::{field, operation};
 use layout::Layout;
 use split::Splitter;
 
-/// A parser of the lines after the header.
+/// A parser of the lines of a CSV trace after the header.
 pub(super) struct Csv {
     layout: Layout,
     splitter: Splitter,
@@ -42,8 +42,8 @@ enum Comments {
 }
 
 impl Csv {
-    /// Determines the columns from the first lines that are not blank, of which there is one at least. The error names
-    /// the missing column and the option that states it.
+    /// Determines the columns of a CSV trace from its first lines, at least one, which are not
+    /// blank. The error names the missing column and the option that states it.
     pub(super) fn new(lines: &[&[u8]], options: &CsvOptions) -> Result<Self, String> {
         let is_comment = |line: &&&[u8]| line.starts_with(b"#");
         let comments = if lines.iter().all(|line| is_comment(&line)) {
@@ -83,12 +83,12 @@ impl Csv {
         self.layout.columns
     }
 
-    /// Whether the requests have times.
+    /// Whether the requests of the CSV trace have times.
     pub(super) fn has_times(&self) -> bool {
         self.layout.time.is_some()
     }
 
-    /// Returns a note about an ignored column, if readers of the results might expect it to count.
+    /// Returns a note about a column that is ignored although readers may expect it to count.
     pub(super) fn note(&self) -> Option<String> {
         if self.layout.ttl.is_some() && self.layout.time.is_none() {
             return Some("the TTLs are ignored: without times, nothing expires".to_owned());

@@ -27,7 +27,7 @@ use super::operation;
 use super::options::{CsvOptions, Delimiter, TimeUnit, unknown_name};
 use super::web::compact_time;
 
-/// A public data set.
+/// A public data set of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DataSet {
@@ -52,7 +52,7 @@ pub enum DataSet {
 }
 
 impl DataSet {
-    /// All data sets.
+    /// All known public data sets of traces.
     pub const ALL: [Self; 9] = [
         Self::Twitter,
         Self::MetaKv,
@@ -95,7 +95,7 @@ impl DataSet {
         }
     }
 
-    /// Returns the columns of a data set in CSV; `None` for other formats.
+    /// Returns the columns of a data set that is in CSV; `None` for other formats.
     pub(super) fn csv(self) -> Option<CsvOptions> {
         let (columns, has_header) = match self {
             Self::Twitter => ("time=1,key=2,size=4,op=6,ttl=7", Some(false)),
@@ -132,7 +132,7 @@ impl FromStr for DataSet {
 /// Most fields of a line that are read.
 const FIELDS: usize = 8;
 
-/// A parser of the lines of a data set that is not CSV.
+/// A parser of the lines of a data set that is not in CSV.
 pub(super) struct DataSetLines {
     set: DataSet,
     block_size: BlockSize,
@@ -150,7 +150,8 @@ impl DataSetLines {
         Self { set, block_size, devices: HashMap::new(), key: Vec::new(), parts: 0 }
     }
 
-    /// Returns a note on the lines that were interpreted otherwise than they state, if there were any.
+    /// Returns a note on the lines that were interpreted differently from what they state, if there
+    /// were any.
     pub(super) fn note(&self) -> Option<String> {
         (self.parts > 0).then(|| {
             format!("{} reads of a part of an object are read as reads of the whole", self.parts)

@@ -31,14 +31,14 @@ use super::{Format, recognise};
 /// Bad entries that a report describes; the others are only counted.
 const DESCRIBED: usize = 10;
 
-/// A reader that pushes the requests of inputs into a sink, and counts bad entries.
+/// A reader that passes the requests of inputs to a sink, and counts bad lines and records.
 pub(super) struct Entries<'s, S: ?Sized> {
     pub(super) options: ReadOptions,
     pub(super) report: ReadReport,
     sink: &'s mut S,
 }
 
-/// Counts of one input.
+/// Counts of requests, and of bad lines and records, of one input.
 pub(super) struct InputTally {
     pub(super) path: PathBuf,
     bad: u64,
@@ -81,14 +81,14 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
         Self { options, report, sink }
     }
 
-    /// Reads one input to its end.
+    /// Reads one input of a trace to its end.
     pub(super) fn input(&mut self, mut input: Input<'_>) -> Result<(), TraceError> {
         let mut tally = InputTally::new(input.name());
         self.by_format(&mut input, &mut tally)?;
         self.end(&input, tally)
     }
 
-    /// Adds up the counts of an input that was read to its end.
+    /// Adds the counts of an input that was read to its end to the report.
     pub(super) fn end(&mut self, input: &Input<'_>, tally: InputTally) -> Result<(), TraceError> {
         self.report.bytes_read += input.offset();
         if tally.backwards > 0 {
@@ -116,7 +116,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
         self.report.notes.extend(note.filter(|note| !self.report.notes.contains(note)));
     }
 
-    /// Adds the notes of a log to the report.
+    /// Adds the notes on a web server's log to the report.
     pub(super) fn note_web_log(&mut self, log: &WebLog, path: &Path) {
         for note in log.notes(path) {
             self.note_once(Some(note));
@@ -308,7 +308,8 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
         }
     }
 
-    /// Pushes a request `count` times, at least once; returns as [`Self::try_push`].
+    /// Passes a request to the sink `count` times, at least once; returns the same as
+    /// [`Self::try_push`].
     pub(super) fn repeat(
         &mut self,
         request: Request<'_>,
@@ -377,7 +378,7 @@ fn layout_error(input: &Input<'_>, problem: String) -> TraceError {
     TraceError::Layout { path: input.name().to_path_buf(), problem }
 }
 
-/// Returns whether the requests of a CSV input, which has not been read yet, have times.
+/// Returns whether the requests of a CSV input have times; nothing of it has been read yet.
 pub(super) fn has_times(input: &mut Input<'_>, options: &ReadOptions) -> Result<bool, TraceError> {
     let (head, whole) = input.head()?;
     let lines = recognise::lines(head, whole);
@@ -385,7 +386,7 @@ pub(super) fn has_times(input: &mut Input<'_>, options: &ReadOptions) -> Result<
     Ok(parser.is_some_and(|parser| parser.has_times()))
 }
 
-/// Creates the parser of a CSV input.
+/// Creates the parser of a CSV input, from its first lines.
 pub(super) fn csv(
     input: &mut Input<'_>,
     format: Format,

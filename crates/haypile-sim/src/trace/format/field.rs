@@ -9,7 +9,7 @@ pub(super) fn decimal(text: &[u8]) -> Option<u64> {
     digits(text.trim_ascii())
 }
 
-/// Reads a decimal number; the error says that `expected` was expected.
+/// Parses a decimal number; the error states `expected` as the expected text.
 pub(super) fn number<'a>(text: &'a [u8], expected: &'static str) -> Result<u64, Bad<'a>> {
     decimal(text).ok_or_else(|| Bad::new(expected, text))
 }
@@ -40,8 +40,8 @@ pub(super) fn decimal_or_hex(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// Parses a key: a number where its text is the only one that number has, so that `7` and `07` stay
-/// two keys and every number can be turned back into its text.
+/// Parses a key of a trace: as a number if its text is the normal form of one, so that `7` and `07`
+/// stay two keys and every number can be turned back into its text.
 pub(super) fn key(text: &[u8]) -> Key<'_> {
     if matches!(text, [b'0', _, ..]) {
         return Key::Text(text);
@@ -49,7 +49,7 @@ pub(super) fn key(text: &[u8]) -> Key<'_> {
     digits(text).map_or(Key::Text(text), Key::Number)
 }
 
-/// Parses a time, whole or with a fraction, in microseconds; finer digits are cut off.
+/// Parses a time, whole or with a fraction, in microseconds; smaller fractions are cut off.
 pub(super) fn time_us(text: &[u8], unit: TimeUnit) -> Option<u64> {
     let text = text.trim_ascii();
     let point = memchr::memchr(b'.', text);

@@ -4,7 +4,7 @@ use super::super::{Key, Request};
 use super::bad::Bad;
 use super::entry::RecordParser;
 
-/// The width and byte order of integers, which nothing in such a file states.
+/// The width and byte order of the integers in a trace of numbers.
 #[derive(Clone, Copy)]
 pub(super) enum Integers {
     U32Le,

@@ -16,20 +16,21 @@ use super::bad::Bad;
 use super::entry::RecordParser;
 use super::integers::array;
 
-/// The first and the last bytes of a header.
+/// The magic number in the first and the last bytes of an LCS trace's header.
 pub(super) const MAGIC: [u8; 8] = 0x1234_5678_9abc_def0_u64.to_le_bytes();
 
-/// Bytes of a header.
+/// The length of an LCS trace's header in bytes.
 pub(super) const HEADER_BYTES: usize = 8_192;
 
 const MICROSECONDS: u64 = 1_000_000;
 
-/// The version of a trace.
+/// A parser of LCS traces (libCacheSim), with the version of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lcs(u8);
 
 impl Lcs {
-    /// Returns the version that a header states; `None` if it is not a header, or its version is not known.
+    /// Returns the parser for the version that a header states; `None` if it is not an LCS header,
+    /// or its version is unknown.
     pub(super) fn of(header: &[u8]) -> Option<Self> {
         let is_header = header.len() >= HEADER_BYTES
             && header.starts_with(&MAGIC)

@@ -22,7 +22,8 @@ const WAIT_US: u64 = 1_000_000;
 /// Requests that wait at most.
 const MOST_WAITING: usize = 1 << 16;
 
-/// A parser of the lines, which holds back lookups until it is known whether a store follows.
+/// A parser of the output of memcached's `watch`, which holds back lookups until it is known
+/// whether a write follows.
 #[derive(Default)]
 pub(super) struct MemcachedWatch {
     waiting: VecDeque<Waiting>,
@@ -43,7 +44,7 @@ struct Waiting {
 }
 
 impl MemcachedWatch {
-    /// Returns a note on the requests that the lines do not state, or do not distinguish.
+    /// Returns a note on the requests that memcached's lines do not state, or do not distinguish.
     pub(super) fn note(&self) -> String {
         let lost = match self.lost {
             0 => String::new(),
@@ -54,7 +55,7 @@ impl MemcachedWatch {
         )
     }
 
-    /// Returns the requests that still wait at the end of the lines.
+    /// Returns the requests that are still held back at the end of the input.
     pub(super) fn finish(&mut self) -> &[OwnedRequest] {
         self.ready.clear();
         self.lookups.clear();

@@ -76,8 +76,8 @@ impl Pending {
     }
 }
 
-/// Reads inputs of a format with times into the sink of `entries`, the earliest request first. Of equal
-/// times the earlier input goes first, and each input keeps its own order.
+/// Reads several inputs with times and passes their requests to the sink of `entries`, merged by
+/// time. Of equal times the earlier input goes first, and each input keeps its own order.
 pub(super) fn read<S: Sink + ?Sized>(
     inputs: Vec<Input<'_>>,
     entries: &mut Entries<'_, S>,

@@ -42,7 +42,7 @@ pub use read::{ReadReport, TraceReader, read};
 pub use recording::{RecordingSummary, group as group_recordings};
 pub use web::Statuses;
 
-/// A format of traces.
+/// A file format of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
@@ -129,12 +129,12 @@ const ALL: [Format; 31] = [
 ];
 
 impl Format {
-    /// Returns all formats, in the order in which help texts list them.
+    /// Returns all formats of traces, in the order in which help texts list them.
     pub fn all() -> &'static [Self] {
         &ALL
     }
 
-    /// Returns the name that `--format` takes.
+    /// Returns the format's name on the command line (`--format`).
     pub fn name(self) -> &'static str {
         match self {
             Self::Spc => "spc",
@@ -163,8 +163,8 @@ impl Format {
         }
     }
 
-    /// Whether the format is a log of a web server, a proxy or a content network, which states the
-    /// bytes sent.
+    /// Whether the format is a log of a web server, a proxy or a content delivery network, which
+    /// states the bytes sent.
     pub fn is_web_log(self) -> bool {
         web::FORMATS.contains(&self)
     }

@@ -5,12 +5,12 @@ use super::super::Op;
 /// The longest word of [`operation`].
 const LONGEST_WORD_BYTES: usize = 9;
 
-/// The operations allowed, for error messages.
+/// A description of the allowed operations, for messages.
 pub(super) const EXPECTED: &str =
     "an operation (r, read, get, load, 28; w, write, set, put, store, 2a; d, delete, ...)";
 
-/// Returns the operation of a word, in either case: words and letters, the verbs of memcached and
-/// the SCSI commands that [`scsi`] knows, in hexadecimal with two digits, with or without `0x`.
+/// Parses the name of an operation in either case: words and letters, the verbs of memcached, and
+/// SCSI commands known to [`scsi`] as two hexadecimal digits, with or without `0x`.
 ///
 /// What changes a value in place (`incr`, `append`, ...) counts as a write, `gat` as a read.
 pub(super) fn operation(text: &[u8]) -> Option<Op> {
@@ -34,11 +34,11 @@ pub(super) fn operation(text: &[u8]) -> Option<Op> {
     })
 }
 
-/// The SCSI commands allowed, for error messages.
+/// A description of the allowed SCSI commands, for messages.
 pub(super) const EXPECTED_SCSI: &str =
     "a SCSI read (08, 28, 88, a8) or write (0a, 2a, 8a, aa) command";
 
-/// Returns the operation of a SCSI command: READ and WRITE of 6, 10, 16 and 12 bytes.
+/// Returns the operation of a SCSI command number: READ and WRITE of 6, 10, 12 and 16 bytes.
 pub(super) fn scsi(command: u16) -> Option<Op> {
     match command {
         0x08 | 0x28 | 0x88 | 0xa8 => Some(Op::Read),

@@ -7,25 +7,26 @@ use super::Format;
 use super::blocks::BlockSize;
 use super::web::Statuses;
 
-/// Options for reading traces. The default recognises the format and stops at the first bad line.
+/// Options for reading traces. By default, the format is recognised, and reading stops at the first
+/// bad line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// The format; `None` recognises it by name and content.
+    /// The format of the trace; `None` recognises it by name and content.
     pub format: Option<Format>,
-    /// Meaning of a line of an SPC trace.
+    /// The way in which lines of an SPC trace are interpreted.
     pub spc_as: SpcAs,
-    /// The size of the blocks that requests of a block trace are divided into. `None`: that of the data set, of 512 bytes in
-    /// [`SpcAs::Blocks`], and otherwise requests are not divided.
+    /// The size of the blocks that requests of a block trace are divided into; `None` for the data
+    /// set's own, for 512 bytes in [`SpcAs::Blocks`], and otherwise for no division.
     pub block_size: Option<BlockSize>,
-    /// Options for CSV.
+    /// Options for CSV traces.
     pub csv: CsvOptions,
-    /// The statuses of responses that a cache stores. Logs of web servers alone have statuses.
+    /// The statuses of responses that a cache stores, for logs of web servers.
     pub statuses: Statuses,
-    /// Whether bad lines and records are counted instead of ending the reading at the first.
+    /// Whether bad lines and records are skipped and counted, instead of ending the reading.
     pub skip_bad: bool,
 }
 
-/// Meaning of a line of an SPC trace.
+/// A way to interpret the lines of an SPC trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpcAs {
     /// One line is one operation on the object that the LBA names; the ASU is ignored. This is
@@ -48,33 +49,33 @@ impl FromStr for SpcAs {
     }
 }
 
-/// Options for reading CSV. The default derives all of them from the first line.
+/// Options for CSV traces. By default, all of them are derived from the first line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CsvOptions {
-    /// The delimiter; `None`: the most frequent of comma, tab, semicolon and `|` in the first line, or
-    /// blanks if it has spaces and none of these.
+    /// The delimiter of CSV columns; `None` for the most frequent of comma, tab, semicolon and `|`
+    /// in the first line, or for blanks if it has none of these.
     pub delimiter: Option<Delimiter>,
-    /// Whether the first line names the columns; `None`: it does if a column is asked for by
-    /// name, or if it has one of the usual names.
+    /// Whether the first line names the CSV columns; `None` if it does when a column is asked for
+    /// by name, or when it has a usual name.
     pub has_header: Option<bool>,
-    /// The column of the key.
+    /// The CSV column with the key.
     pub key: CsvColumn,
-    /// The column of the size in bytes.
+    /// The CSV column with the size of the value in bytes.
     pub size: CsvColumn,
-    /// The column of the operation.
+    /// The CSV column with the operation.
     pub op: CsvColumn,
-    /// The column of the time.
+    /// The CSV column with the time of the request.
     pub time: CsvColumn,
-    /// The column of the number of times that a request is repeated.
+    /// The CSV column with the number of times that the request was made.
     pub count: CsvColumn,
-    /// The column of the TTL, in seconds unless its name ends in `_ms`, `_us` or `_ns`.
+    /// The CSV column with the TTL, in seconds unless its name ends in `_ms`, `_us` or `_ns`.
     pub ttl: CsvColumn,
-    /// The unit of the time; `None`: as the column's name ends (`_ms`, `_us`, `_ns`), or else
-    /// seconds. Fractions are allowed.
+    /// The unit of times in CSV; `None` for the one in the column's name (`_ms`, `_us`, `_ns`), or
+    /// else for seconds. Fractions are allowed.
     pub time_unit: Option<TimeUnit>,
 }
 
-/// Delimiter of columns.
+/// The delimiter of CSV columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delimiter {
     /// One byte. Columns that contain it are quoted with `"`.
@@ -103,7 +104,7 @@ impl FromStr for Delimiter {
     }
 }
 
-/// Column of a role.
+/// The CSV column of a role: by name, by number, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CsvColumn {
     /// The column with a usual name.
@@ -136,7 +137,7 @@ impl FromStr for CsvColumn {
 }
 
 impl CsvOptions {
-    /// Sets columns from text such as `key=url,size=3,op=none`, the value of `--columns`.
+    /// Sets the CSV columns from text such as `key=url,size=3,op=none`, the value of `--columns`.
     ///
     /// # Errors
     /// For anything but `key`, `size`, `op`, `time`, `count` and `ttl` before the `=`, for a role that is named
@@ -175,7 +176,7 @@ impl CsvOptions {
     }
 }
 
-/// The unit of a time.
+/// The unit of times in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
     /// Seconds, written `s`.
@@ -202,7 +203,7 @@ impl FromStr for TimeUnit {
     }
 }
 
-/// Creates the error for a name that is not in a list.
+/// Creates the error for a name that is not among the known ones.
 pub(super) fn unknown_name(
     what: &'static str,
     name: &str,

@@ -12,21 +12,21 @@ use super::options::ReadOptions;
 use super::recording::{self, RecordingSummary};
 use super::{Format, merge, recognise};
 
-/// Report of a reading.
+/// A report on reading a trace: counts, bad lines and notes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadReport {
-    /// The format, given or recognised.
+    /// The format of the trace, given or recognised.
     pub format: Format,
-    /// Requests that reached the sink.
+    /// Number of requests that were passed to the sink.
     pub requests: u64,
-    /// Lines and records that were skipped.
+    /// Number of bad lines and records that were skipped.
     pub bad: u64,
     /// The first few skipped lines and records.
     pub first_bad: Vec<BadRecord>,
-    /// Bytes read, after decompression.
+    /// Number of bytes read, after decompression.
     pub bytes_read: u64,
-    /// Remarks on inputs that were read to their end, such as a recording without an end mark.
+    /// Notes on the inputs, such as that a recording has no end mark.
     pub notes: Vec<String>,
     /// The summary of the recording, if the trace is one.
     pub recording: Option<RecordingSummary>,
@@ -48,7 +48,7 @@ pub fn read(
     TraceReader::open(inputs, options)?.read(sink)
 }
 
-/// Inputs whose format is known and whose requests have not been read yet.
+/// Inputs of a trace whose format is known and whose requests have not been read yet.
 pub struct TraceReader<'r> {
     first: Input<'r>,
     rest: Vec<PathBuf>,
@@ -69,7 +69,8 @@ impl fmt::Debug for TraceReader<'_> {
 }
 
 impl TraceReader<'static> {
-    /// Opens the first input, determines its format, and checks that the others exist.
+    /// Opens the first input of a trace, determines its format, and checks that the other inputs
+    /// exist.
     ///
     /// # Errors
     /// No input, standard input twice, a file that is missing, a directory, empty or damaged, or
@@ -92,7 +93,8 @@ impl TraceReader<'static> {
 }
 
 impl<'r> TraceReader<'r> {
-    /// Opens any reader as an input. Errors call it `name`, and recognition reads the name as that of a file.
+    /// Reads a trace from any reader. `name` is its name in errors, and its file name for
+    /// recognition.
     ///
     /// # Errors
     /// As for [`TraceReader::open`].
@@ -118,12 +120,13 @@ impl<'r> TraceReader<'r> {
         Ok(Self { first, rest, empty, format, options: options.clone() })
     }
 
-    /// Returns the format, given or recognised. [`Format::Hpt`] is opened elsewhere, by its path.
+    /// Returns the format of the trace, given or recognised. [`Format::Hpt`] is opened by its path
+    /// instead.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Pushes every request into `sink`.
+    /// Passes every request of the trace to a sink.
     ///
     /// # Errors
     /// The first bad line or record, unless they are skipped; a file in which everything is bad,

@@ -38,8 +38,9 @@ const TEXT: [Format; 7] = [
     Format::MemcachedWatch,
 ];
 
-/// Returns the format of a file that starts with `head`, or its possible formats. Our own magic numbers go first, then
-/// the name; of the content only what cannot be another format counts.
+/// Returns the format of a file that starts with `head`, or its possible formats. Magic numbers of
+/// Haypile's own formats have precedence, then the name, then content that cannot be another
+/// format.
 pub(super) fn recognise(
     name: &Path,
     head: &[u8],
@@ -79,7 +80,8 @@ fn is_binary(head: &[u8]) -> bool {
     head.iter().any(is_control) || str::from_utf8(text(head)).is_err()
 }
 
-/// Returns the beginning of a file that is not recognised, as a message can show it, and the nearest way of reading it.
+/// Returns the beginning of an unrecognised file as text for a message, and advice on how to read
+/// it.
 pub(super) fn recipe(head: &[u8], whole: bool) -> (String, &'static str) {
     if is_binary(head) {
         let bytes: Vec<String> =
@@ -185,7 +187,7 @@ fn contains(line: &[u8], text: &[u8]) -> bool {
     memchr::memmem::find(line, text).is_some()
 }
 
-/// Returns whether the requests of a log, which has not been read yet, have times.
+/// Returns whether the requests of a log have times; nothing of it has been read yet.
 pub(super) fn has_times(
     input: &mut Input<'_>,
     format: Format,
@@ -207,7 +209,7 @@ fn mostly(lines: &[&[u8]], mut is_good: impl FnMut(&[u8]) -> bool) -> bool {
     good * 10 >= lines.len() * 9
 }
 
-/// Returns the first lines that are not blank.
+/// Returns the first lines of a file that are not blank.
 pub(super) fn lines(head: &[u8], whole: bool) -> Vec<&[u8]> {
     let head = super::super::input::without_mark(head);
     let complete = match memchr::memrchr(b'\n', head) {

@@ -92,7 +92,7 @@ struct Value {
     ttl_us: Option<u64>,
 }
 
-/// A parser of the lines, which keeps the requests of the last one.
+/// A parser of the output of Redis's `MONITOR`, which keeps the requests of the last line.
 #[derive(Default)]
 pub(super) struct RedisMonitor {
     /// The words of a line, without quotes.
@@ -102,7 +102,7 @@ pub(super) struct RedisMonitor {
 }
 
 impl RedisMonitor {
-    /// Returns a note on the commands that were passed over, if there were any.
+    /// Returns a note on the Redis commands that were skipped, if there were any.
     pub(super) fn note(&self) -> Option<String> {
         (self.other_commands > 0).then(|| {
             format!(

@@ -15,7 +15,7 @@ use super::entry::RecordParser;
 use super::integers::array;
 use super::operation;
 
-/// The version of a trace.
+/// A version of the vscsi trace format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Vscsi {
     V1,
@@ -26,7 +26,8 @@ pub(super) enum Vscsi {
 const LOOKED_AT: usize = 64;
 
 impl Vscsi {
-    /// Returns the version of a file that starts with `head`: the one that most of its first records have.
+    /// Returns the vscsi version of a file that starts with `head`: the one that most of its first
+    /// records have.
     pub(super) fn of(head: &[u8]) -> Option<Self> {
         [Self::V2, Self::V1].into_iter().find(|version| {
             let mut count = 0;
@@ -39,8 +40,8 @@ impl Vscsi {
         })
     }
 
-    /// Whether a file that starts with `head` can hardly be of another format: its first records agree on a version,
-    /// and most of them are reads or writes.
+    /// Whether a file that starts with `head` is almost certainly a vscsi trace: its first records
+    /// have one version, and most of them are reads or writes.
     pub(super) fn is_certain(head: &[u8]) -> bool {
         [Self::V2, Self::V1].into_iter().any(|version| {
             let mut count = 0;

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// Error in the description of a generated trace.
+/// The error of a wrong description of a generated trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpecError {
@@ -49,7 +49,8 @@ pub enum SpecError {
     },
 }
 
-/// Usage text of a kind: its name, then its fields, optional ones in brackets.
+/// The usage text of a pattern or distribution: its name, then its fields, optional ones in
+/// brackets.
 #[derive(Debug)]
 pub(super) struct Usage {
     pub(super) kind: &'static str,
@@ -62,7 +63,7 @@ impl Usage {
     }
 }
 
-/// Fields of one kind that have not been taken yet.
+/// The fields in a description of a generated trace that have not been read yet.
 #[derive(Debug)]
 pub(super) struct Fields<'a> {
     pub(super) kind: &'static str,
@@ -72,7 +73,8 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Splits `text`, whose kind has to be one of `usages`; `what` names these in errors.
+    /// Splits a description into its fields; its kind has to be one of `usages`, and `what` names
+    /// these in errors.
     pub(super) fn split(
         text: &'a str,
         what: &'static str,
@@ -93,13 +95,13 @@ impl<'a> Fields<'a> {
         Ok(Self { kind: usage.kind, usage: usage.text(), left: fields.collect() })
     }
 
-    /// Takes a field with its text.
+    /// Removes and returns the text of a field, if it is given.
     pub(super) fn take_text(&mut self, name: &str) -> Option<&'a str> {
         let position = self.left.iter().position(|&(field, _)| field == name)?;
         Some(self.left.remove(position).1)
     }
 
-    /// Takes a field that may be absent.
+    /// Removes and parses an optional field.
     pub(super) fn take<T: Copy + FromStr + PartialOrd + Display>(
         &mut self,
         name: &'static str,
@@ -112,7 +114,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Takes a required field.
+    /// Removes and parses a required field.
     pub(super) fn need<T: Copy + FromStr + PartialOrd + Display>(
         &mut self,
         name: &'static str,
@@ -121,7 +123,7 @@ impl<'a> Fields<'a> {
         self.take(name, range)?.ok_or_else(|| self.missing(name))
     }
 
-    /// Takes bytes, which may have a unit.
+    /// Removes and parses a required number of bytes, which may have a unit.
     pub(super) fn need_bytes(&mut self, name: &'static str) -> Result<u32, SpecError> {
         let text = self.take_text(name).ok_or_else(|| self.missing(name))?;
         let bytes = text.parse::<bytesize::ByteSize>().ok();
@@ -131,7 +133,7 @@ impl<'a> Fields<'a> {
             .ok_or_else(|| bad_value(name, text, "bytes from 1 to 4294967295, also as 4KB or 4KiB"))
     }
 
-    /// Refuses the fields that are left.
+    /// Returns an error if fields are left, which are unknown.
     pub(super) fn end(self) -> Result<(), SpecError> {
         match self.left.first() {
             None => Ok(()),

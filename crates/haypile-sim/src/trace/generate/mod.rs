@@ -26,16 +26,17 @@ const OPERATIONS: u64 = 1;
 const SIZES: u64 = 2;
 const PARTS: u64 = 3;
 
-/// A trace to generate.
+/// The description of a trace to generate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    /// The patterns of keys.
+    /// The patterns of the generated keys.
     pub mixture: Mixture,
-    /// The number of requests.
+    /// The number of requests to generate.
     pub requests: u64,
     /// The seed of the trace; another seed gives another trace of the same kind.
     pub seed: u64,
-    /// Sizes of values; `None` for a trace without sizes. Deletions have none in any case.
+    /// The distribution of the sizes of values; `None` for a trace without sizes. Deletions have
+    /// none in any case.
     pub sizes: Option<Sizes>,
     /// The share of the requests that are writes, from 0 to 1.
     pub writes: f64,
@@ -44,7 +45,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// Creates a trace of reads without sizes, of the seed 0.
+    /// Creates the description of a trace of reads without sizes, with the seed 0.
     pub fn new(mixture: Mixture, requests: u64) -> Self {
         Self { mixture, requests, seed: 0, sizes: None, writes: 0.0, deletes: 0.0 }
     }
@@ -92,7 +93,7 @@ impl Spec {
     }
 }
 
-/// The requests of a [`Spec`], one by one.
+/// A generator of the requests of a [`Spec`], one by one.
 #[derive(Clone, Debug)]
 pub struct Generator {
     left: u64,
@@ -114,7 +115,7 @@ struct Turn {
 }
 
 impl Generator {
-    /// Pushes all requests that are left into a sink.
+    /// Passes all remaining requests to a sink.
     ///
     /// # Errors
     /// The first error of the sink.

@@ -9,8 +9,8 @@ use super::zipf::Zipf;
 /// The largest number of keys of a pattern, and the largest first key.
 const MAX_KEYS: u64 = 1 << 48;
 
-/// The order in which keys are asked for. Keys are numbers from 0, before the part of the mixture
-/// moves them.
+/// A pattern of the order in which keys are requested. Keys are numbers from 0, to which the
+/// mixture adds an offset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Pattern {
@@ -52,15 +52,15 @@ pub enum Pattern {
     },
 }
 
-/// A pattern as a part of a mixture.
+/// A pattern as a part of a mixture, with its weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PatternPart {
-    /// The pattern.
+    /// The pattern of this part's keys.
     pub pattern: Pattern,
     /// The pattern's share of the requests, in proportion to the weights of the other parts.
     pub weight: f64,
-    /// The first key; without it, the pattern gets keys of its own, behind those of the part
-    /// before.
+    /// The number of the pattern's first key; `None` for the first one after the keys of the
+    /// previous part.
     pub from: Option<u64>,
 }
 
@@ -71,7 +71,7 @@ pub struct PatternPart {
 /// its own; `from=` states its first key instead, so that parts can share keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mixture {
-    /// The parts, at least one.
+    /// The parts of the mixture, at least one.
     pub parts: Vec<PatternPart>,
 }
 
@@ -130,7 +130,7 @@ pub(super) fn is_weight(weight: f64) -> bool {
 }
 
 impl Pattern {
-    /// Returns the number of distinct keys.
+    /// Returns the number of distinct keys of the pattern.
     pub fn keys(&self) -> u64 {
         match *self {
             Self::Zipf { keys, .. }
@@ -141,7 +141,7 @@ impl Pattern {
         }
     }
 
-    /// Checks the pattern, which a program may have put together.
+    /// Checks the fields of the pattern, which a program may have set.
     pub(super) fn validate(&self) -> Result<(), SpecError> {
         let within = |field, value: u64, min: u64, max: u64| {
             let allowed = || format!("a number from {min} to {max}");
@@ -180,7 +180,7 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Creates the state of a pattern that was validated.
+    /// Creates the state of a pattern that has been checked.
     pub(super) fn new(pattern: Pattern, random: Random) -> Self {
         let zipf = match pattern {
             Pattern::Zipf { keys, exponent } => Some(Zipf::new(keys, exponent)),
@@ -189,7 +189,7 @@ impl Walk {
         Self { pattern, zipf, random, requests: 0, at: 0 }
     }
 
-    /// Returns the next key, from 0.
+    /// Returns the pattern's next key, from 0.
     pub(super) fn next(&mut self) -> u64 {
         let request = self.requests;
         self.requests += 1;

@@ -9,7 +9,7 @@ use super::fields::{Fields, SpecError, Usage, bad_value};
 use super::random::{Random, below, unit};
 use crate::trace::Key;
 
-/// Distribution of the sizes of values in bytes. A size is rounded, and from 1 to 2^32 - 1 bytes.
+/// A distribution of the sizes of values in bytes. A size is rounded to 1 to 2^32 - 1 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SizeDistribution {
@@ -48,7 +48,7 @@ pub enum SizeDistribution {
     },
 }
 
-/// The rule whether two requests for a key have the same size.
+/// The rule that decides whether all requests for a key have the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizePer {
     /// The size depends on the key and the seed alone.
@@ -57,16 +57,16 @@ pub enum SizePer {
     Request,
 }
 
-/// The sizes of a trace.
+/// The description of the sizes of a generated trace's values.
 ///
 /// As a text: `fixed:bytes=4KiB`, `uniform:min=100,max=2000`, `normal:mean=10000,sd=512`,
 /// `lognormal:median=4096,sigma=1.5` or `pareto:min=100,shape=1.2`, each with `per=key` (the
 /// default) or `per=request`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sizes {
-    /// The distribution of the sizes.
+    /// The distribution of the values' sizes.
     pub distribution: SizeDistribution,
-    /// Whether each key or each request has a size of its own.
+    /// Whether each key or each request draws its own size.
     pub per: SizePer,
 }
 
@@ -153,7 +153,7 @@ fn normal(any: u64, other: u64) -> f64 {
     radius * libm::cos(2.0 * std::f64::consts::PI * unit(other))
 }
 
-/// A source of sizes for the requests of a trace.
+/// A generator of sizes for the requests of a trace.
 #[derive(Clone, Debug)]
 pub(crate) struct SizeSource {
     sizes: Sizes,
@@ -162,7 +162,8 @@ pub(crate) struct SizeSource {
 }
 
 impl SizeSource {
-    /// Creates the sizes of one trace; `stream` separates them from other uses of the seed.
+    /// Creates a generator of sizes for one trace; `stream` separates it from other uses of the
+    /// seed.
     pub(crate) fn new(sizes: Sizes, seed: u64, stream: u64) -> Self {
         Self { sizes, seed, random: Random::new(seed, stream) }
     }

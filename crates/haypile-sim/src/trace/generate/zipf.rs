@@ -2,7 +2,7 @@
 
 use super::random::Random;
 
-/// Draws ranks from 1 to `ranks`, where rank `k` has a probability in proportion to
+/// A generator of ranks from 1 to `ranks`, in which rank `k` has a probability proportional to
 /// `k`^-`exponent`, exactly and without a table: Hörmann and Derflinger, "Rejection-inversion to
 /// generate variates from monotone discrete distributions" (1996).
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Zipf {
 }
 
 impl Zipf {
-    /// Creates the distribution for 1 to 2^48 ranks, and an exponent that is not negative.
+    /// Creates a Zipf generator for 1 to 2^48 ranks, and an exponent that is not negative.
     pub(super) fn new(ranks: u64, exponent: f64) -> Self {
         let mut zipf = Self { ranks: ranks as f64, exponent, first: 0.0, last: 0.0, squeeze: 0.0 };
         zipf.first = zipf.integral(1.5) - 1.0;
@@ -26,7 +26,7 @@ impl Zipf {
         zipf
     }
 
-    /// Draws the next rank.
+    /// Draws the next random rank.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is a rank")]
     pub(super) fn next(&self, random: &mut Random) -> u64 {
         loop {

@@ -13,7 +13,7 @@ use super::layout::{
 };
 use crate::trace::sample;
 
-/// Places of the columns of a sound image.
+/// The positions of the columns in a valid `.hpt` image (Haypile's trace format).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Columns {
     pub(crate) requests: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Returns the place of a column, if the image has it.
+    /// Returns the position of a column in the image, if it has the column.
     pub(crate) fn get(&self, kind: ColumnType) -> Option<Range<usize>> {
         self.ranges[Self::slot(kind)].clone()
     }
@@ -32,7 +32,7 @@ impl Columns {
     }
 }
 
-/// Tests everything that later use relies on.
+/// Checks everything in an `.hpt` image that later use relies on.
 pub(crate) fn check(image: &[u8]) -> Result<Columns, HptError> {
     let (header, directory) = check_header(image)?;
     let mut columns = Columns {

@@ -1,6 +1,6 @@
 //! Errors of `.hpt` files.
 
-/// Error of an `.hpt` file that cannot be used.
+/// The error of an `.hpt` file that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HptError {
@@ -48,7 +48,7 @@ pub enum HptError {
 }
 
 impl HptError {
-    /// Creates the error of a contradiction inside the file.
+    /// Creates the error of an `.hpt` file that contradicts itself.
     pub(super) fn damaged(what: impl Into<String>) -> Self {
         Self::Damaged { what: what.into() }
     }

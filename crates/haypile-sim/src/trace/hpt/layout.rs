@@ -3,18 +3,20 @@
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The first eight bytes. The high bit, the line ends and the `SUB` expose a transfer as text.
+/// The first eight bytes of an `.hpt` file. The high bit, the line ends and the `SUB` reveal a
+/// transfer in text mode.
 pub const MAGIC: [u8; 8] = *b"\x89HPT\r\n\x1a\n";
-/// The version of the format that is written.
+/// The version of the `.hpt` format that is written.
 pub(super) const VERSION: (u16, u16) = (1, 1);
-/// The byte order mark: 01 02 03 04 in a little-endian file's integer 0x04030201.
+/// The byte order mark of an `.hpt` file: 01 02 03 04 in a little-endian file is the integer
+/// 0x04030201.
 pub(super) const BYTE_ORDER: u32 = 0x0403_0201;
-/// Alignment of columns in the file, in bytes.
+/// Alignment of columns in an `.hpt` file, in bytes.
 pub(super) const ALIGNMENT: usize = 64;
-/// Largest number of columns that a reader accepts.
+/// Largest number of columns that a reader of `.hpt` files accepts.
 pub(super) const MAX_COLUMNS: usize = 256;
 
-/// The head of the file; the column directory follows it.
+/// The header of an `.hpt` file; the column directory follows it.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct Header {
@@ -31,7 +33,7 @@ pub(super) struct Header {
     pub(super) checksum: U64,
 }
 
-/// One column in the directory.
+/// The directory's entry for one column of an `.hpt` file.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct DirectoryEntry {
@@ -47,12 +49,12 @@ pub(super) struct DirectoryEntry {
 
 pub(super) const HEADER_BYTES: usize = size_of::<Header>();
 pub(super) const ENTRY_BYTES: usize = size_of::<DirectoryEntry>();
-/// Bytes of the header in front of its checksum.
+/// The number of bytes in an `.hpt` header before its checksum.
 pub(super) const CHECKED_HEADER_BYTES: usize = HEADER_BYTES - 8;
 
 const _: () = assert!(HEADER_BYTES == 64 && ENTRY_BYTES == 32);
 
-/// Content of a column.
+/// The content of an `.hpt` file's column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u16)]
 pub(crate) enum ColumnType {
@@ -79,7 +81,7 @@ pub(crate) enum ColumnType {
 }
 
 impl ColumnType {
-    /// All kinds of columns of this version.
+    /// All kinds of columns in this version of the `.hpt` format.
     pub(crate) const ALL: [Self; 10] = [
         Self::Ids,
         Self::Sizes,
@@ -93,12 +95,12 @@ impl ColumnType {
         Self::Sample,
     ];
 
-    /// Returns the number of this kind in the directory.
+    /// Returns the number of this kind of column in the directory.
     pub(super) fn number(self) -> u16 {
         self as u16
     }
 
-    /// Returns the number of bytes of one entry.
+    /// Returns the number of bytes of one entry in the column.
     pub(super) fn width(self) -> u16 {
         match self {
             Self::Ids | Self::Sizes | Self::NextUse => 4,

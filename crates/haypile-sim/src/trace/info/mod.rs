@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::{Op, Trace};
 
-/// Description of a trace.
+/// A description of a trace: counts, popularity, reuse and sizes.
 ///
 /// Everything is exact, in one to three passes per part and with memory for the keys alone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,15 +30,15 @@ pub struct TraceInfo {
     pub writes: u64,
     /// Number of requests that delete.
     pub deletes: u64,
-    /// Number of distinct keys.
+    /// Number of distinct keys in the trace.
     pub keys: u64,
-    /// Bytes of all distinct keys, as text.
+    /// Total length of all distinct keys as text, in bytes.
     pub key_text_bytes: u64,
     /// Sizes of values, if the trace has sizes.
     pub sizes: Option<SizeInfo>,
-    /// Keys that are requested once.
+    /// The keys that are requested only once.
     pub one_hits: OneHits,
-    /// The skew of requests over keys.
+    /// The skew: how unevenly requests are distributed over keys.
     pub skew: Skew,
     /// The distances between requests for the same key.
     pub reuse: ReuseDistances,
@@ -49,8 +49,8 @@ pub struct TraceInfo {
 }
 
 impl TraceInfo {
-    /// Describes the whole trace, and divides it into `windows` parts for the working set; no
-    /// window is empty, so that a trace of fewer requests has fewer windows.
+    /// Describes the whole trace, and divides it into `windows` parts for the working set. No part
+    /// is empty, so that a trace with fewer requests has fewer parts.
     pub fn of(trace: &Trace, windows: usize) -> Self {
         let requests = trace.requests() as u64;
         let (mut writes, mut deletes) = (0, 0);

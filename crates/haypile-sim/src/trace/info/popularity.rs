@@ -19,11 +19,11 @@ pub(super) fn frequencies(trace: &Trace) -> Vec<u32> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct OneHits {
-    /// Number of these keys.
+    /// Number of keys that are requested only once.
     pub keys: u64,
-    /// Share of these keys in all keys, from 0 to 1.
+    /// Number of keys that are requested only once, divided by the number of all keys, from 0 to 1.
     pub share_of_keys: f64,
-    /// Share of their requests in all requests, from 0 to 1.
+    /// Share of the requests for these keys in all requests, from 0 to 1.
     pub share_of_requests: f64,
 }
 
@@ -39,7 +39,7 @@ impl OneHits {
     }
 }
 
-/// Skew of requests over keys.
+/// The skew: how unevenly requests are distributed over keys.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Skew {
@@ -70,7 +70,7 @@ impl Skew {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ZipfFit {
-    /// The exponent: frequency falls with rank to the power of minus this.
+    /// The Zipf exponent: frequency falls with rank to the power of minus this.
     pub exponent: f64,
     /// The share of the variance of log frequency that the line explains, from 0 to 1.
     pub r_squared: f64,

@@ -22,15 +22,15 @@ pub struct ReuseDistances {
     pub histogram: Vec<DistanceClass>,
 }
 
-/// Requests whose distance is in a range.
+/// The number of requests whose stack distance is in a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DistanceClass {
-    /// The smallest distance of the class.
+    /// The smallest stack distance of the range.
     pub from: u64,
-    /// The largest distance of the class.
+    /// The largest stack distance of the range.
     pub to: u64,
-    /// Number of requests.
+    /// Number of requests with a stack distance in this range.
     pub requests: u64,
 }
 

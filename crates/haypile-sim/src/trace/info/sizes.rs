@@ -6,20 +6,20 @@ use serde::Serialize;
 use super::rank;
 use crate::trace::{Op, Trace};
 
-/// Sizes of values, without those of deletions: what these remove is not transferred.
+/// A summary of the sizes of values, without those of deletions, which transfer nothing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SizeInfo {
-    /// The sum of the sizes of all requests.
+    /// The sum of the sizes of all requests' values, in bytes.
     pub requested_bytes: u64,
-    /// The sum of the last sizes of all keys: the bytes that a cache without a bound holds in the
+    /// The sum of the last sizes of all keys, in bytes: what a cache without a bound holds at the
     /// end, without keys and metadata.
     pub distinct_bytes: u64,
-    /// The size of each request's value; `None` without any.
+    /// The distribution of the sizes over requests; `None` without any.
     pub by_request: Option<SizeSummary>,
-    /// The last size of each key; `None` without any.
+    /// The distribution of the last sizes over keys; `None` without any.
     pub by_key: Option<SizeSummary>,
-    /// Number of keys that have different sizes at different requests.
+    /// Number of keys with different sizes in different requests.
     pub keys_that_change: u64,
 }
 
@@ -27,17 +27,17 @@ pub struct SizeInfo {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SizeSummary {
-    /// The smallest size.
+    /// The smallest size in bytes.
     pub min_bytes: u32,
-    /// The median size.
+    /// The median size in bytes.
     pub median_bytes: u32,
-    /// The arithmetic mean.
+    /// The arithmetic mean of the sizes in bytes.
     pub mean_bytes: f64,
-    /// The 90th percentile of the sizes.
+    /// The 90th percentile of the sizes in bytes.
     pub p90_bytes: u32,
-    /// The 99th percentile of the sizes.
+    /// The 99th percentile of the sizes in bytes.
     pub p99_bytes: u32,
-    /// The largest size.
+    /// The largest size in bytes.
     pub max_bytes: u32,
 }
 

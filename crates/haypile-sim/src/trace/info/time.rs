@@ -4,19 +4,19 @@ use serde::Serialize;
 
 use crate::trace::Trace;
 
-/// Times of the requests, by the trace's own clock.
+/// The times of a trace's requests, by the trace's own clock, in microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TimeInfo {
-    /// The earliest time.
+    /// The time of the earliest request, in microseconds.
     pub first_us: u64,
-    /// The latest time.
+    /// The time of the latest request, in microseconds.
     pub last_us: u64,
-    /// The time from the earliest to the latest request.
+    /// The time from the earliest to the latest request, in microseconds.
     pub duration_us: u64,
-    /// Requests per second of the duration; `None` if the duration is 0.
+    /// Requests per second; `None` if the trace has no duration.
     pub requests_per_second: Option<f64>,
-    /// Requests that are earlier than the one before them.
+    /// Number of requests that are earlier than the one before them.
     pub out_of_order: u64,
 }
 

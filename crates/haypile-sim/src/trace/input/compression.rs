@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, BufReader, Cursor, Read};
 
-/// Compression of an input.
+/// A compression format of an input, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     /// No compression.
@@ -68,7 +68,7 @@ fn foreign(head: &[u8]) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Detects the compression of `reader` and returns a reader of the decompressed bytes.
+/// Detects the compression of a reader's bytes, and returns a reader of the decompressed bytes.
 pub(super) fn decompress<'r>(
     mut reader: impl Read + 'r,
 ) -> io::Result<(Compression, Box<dyn Read + 'r>)> {

@@ -9,7 +9,8 @@ use crate::trace::Op;
 /// Marks at which every second one is dropped: memory is bounded whatever the length of the trace.
 const MOST_MARKS: usize = 1 << 15;
 
-/// The marks of a sample that is being taken.
+/// The totals of the whole trace that a sample records at regular positions, while the sample is
+/// taken.
 #[derive(Debug)]
 pub(in crate::trace) struct Marks {
     sampling: Sampling,
@@ -22,7 +23,7 @@ pub(in crate::trace) struct Marks {
 }
 
 impl Marks {
-    /// Creates the marks of a sample before its first request.
+    /// Creates the recorded totals of a sample before its first request.
     pub(in crate::trace) fn new(sampling: Sampling) -> Self {
         Self {
             sampling,
@@ -34,12 +35,13 @@ impl Marks {
         }
     }
 
-    /// Returns the choice of keys.
+    /// Returns the choice of the sample's keys.
     pub(in crate::trace) fn sampling(&self) -> Sampling {
         self.sampling
     }
 
-    /// Counts a request of the whole trace; `sampled` is the number of requests in the sample from then on.
+    /// Counts a request of the whole trace; `sampled` is the number of requests in the sample after
+    /// it.
     #[inline]
     pub(in crate::trace) fn note(&mut self, op: Op, size_bytes: Option<u64>, sampled: u64) {
         self.has_unknown_size |= size_bytes.is_none() && op != Op::Delete;
@@ -61,7 +63,7 @@ impl Marks {
         self.left = self.interval;
     }
 
-    /// Returns the column for a sample with this number of requests.
+    /// Returns the column of recorded totals for a sample with this number of requests.
     pub(in crate::trace) fn finish(self, sampled: u64) -> Vec<U64> {
         let mut words = head(self.sampling, self.interval, !self.has_unknown_size);
         words.extend(self.words);

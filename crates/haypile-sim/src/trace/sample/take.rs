@@ -21,8 +21,9 @@ const BLOCK_REQUESTS: usize = 1 << 16;
 const BITS: u32 = u64::BITS;
 
 impl Trace {
-    /// Takes a sample: a trace of the requests for some of the keys, which knows what it was taken from. Simulations of it scale their
-    /// capacities and results, so that they estimate those of the whole trace. It has no column of next uses.
+    /// Returns a sample of the trace: the requests for some of the keys, with totals of the whole
+    /// trace. Simulations of it scale sizes and results, so that they estimate those of the whole
+    /// trace. It has no column of next uses.
     ///
     /// # Errors
     /// [`TraceError::Resampled`] if the trace is a sample already, [`TraceError::Temporary`] if a large sample does not fit into a
@@ -32,8 +33,8 @@ impl Trace {
         Ok(sample.expect("nobody ends it"))
     }
 
-    /// Takes a sample as [`sample`](Self::sample) does. `progress` is told of requests as they are looked through, in blocks, and may end
-    /// it; then there is none.
+    /// Returns a sample of the trace as [`sample`](Self::sample) does. `progress` is called with
+    /// the number of requests examined, in blocks, and may end the call; then it returns `None`.
     ///
     /// # Errors
     /// As [`sample`](Self::sample).

@@ -8,24 +8,24 @@ use zerocopy::little_endian::U64;
 use super::Sampling;
 use crate::trace::{Op, Trace};
 
-/// Number of words of the column before the marks.
+/// Number of words in a sample's column before the recorded totals.
 pub(super) const HEAD_WORDS: usize = 4;
 
-/// Number of words of a mark.
+/// Number of words of each record of totals in a sample's column.
 pub(super) const MARK_WORDS: usize = 6;
 
 /// The largest count that is believed, so that two of them can be added up whatever a file says of its rate.
 const MOST: f64 = (1_u64 << 62) as f64;
 
-/// Totals of the requests of the whole trace, up to a place in it.
+/// Totals of the requests of the whole trace, up to a position in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub(crate) reads: u64,
     pub(crate) writes: u64,
     pub(crate) deletes: u64,
-    /// Bytes of the values that were read.
+    /// Total size of the values that were read, in bytes.
     pub(crate) read_bytes: u64,
-    /// Bytes of the values that were written.
+    /// Total size of the values that were written, in bytes.
     pub(crate) write_bytes: u64,
 }
 
@@ -51,12 +51,12 @@ impl Totals {
     }
 }
 
-/// A place in the sample, and the requests of the whole trace before it.
+/// A position in the sample, with the totals of the whole trace before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// Number of requests of the sample before this place.
+    /// Number of requests of the sample before this position.
     pub(crate) sampled: u64,
-    /// Totals of the requests of the whole trace before this place.
+    /// Totals of the whole trace before this position.
     pub(crate) totals: Totals,
 }
 
@@ -73,7 +73,7 @@ impl Mark {
     }
 }
 
-/// The rate, the seed and the totals of the whole trace that a sample keeps.
+/// The facts about the whole trace that a sample keeps: the rate, the seed and the totals.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
     sampling: Sampling,
@@ -83,7 +83,7 @@ pub struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// Returns the sample whose column has these words, which [`check`] has accepted.
+    /// Returns the information in a sample's column, which [`check`] has accepted.
     pub(in crate::trace) fn new(words: &'a [U64]) -> Self {
         let (head, marks) = words.split_at(HEAD_WORDS);
         Self {
@@ -99,7 +99,7 @@ impl<'a> Sample<'a> {
         self.sampling
     }
 
-    /// Returns the share of the keys, above 0 and below 1.
+    /// Returns the share of the keys that are in the sample, above 0 and below 1.
     pub fn rate(&self) -> f64 {
         self.sampling.rate
     }
@@ -114,7 +114,7 @@ impl<'a> Sample<'a> {
         rounded(count as f64 / self.rate())
     }
 
-    /// Scales a capacity from the whole trace to the sample, to at least 1.
+    /// Scales a cache size from the whole trace to the sample, to at least 1.
     pub(crate) fn scaled_down(&self, capacity: u64) -> u64 {
         rounded(capacity as f64 * self.rate()).max(1)
     }
@@ -124,12 +124,13 @@ impl<'a> Sample<'a> {
         self.knows_bytes
     }
 
-    /// Returns the mark at the end of the trace.
+    /// Returns the totals at the end of the trace.
     pub(crate) fn end(&self) -> Mark {
         Mark::of(&self.marks[self.marks.len() - MARK_WORDS..])
     }
 
-    /// Returns the mark nearest to a request of the whole trace, by its number there. There is one for each of at least 16,384 parts of it, or for each request.
+    /// Returns the recorded position nearest to a request of the whole trace, by its number there.
+    /// The trace has at least 16,384 of them, or one for each request.
     pub(crate) fn mark_near(&self, request: u64) -> Mark {
         let number = request.saturating_add(self.interval / 2) / self.interval;
         let at = usize::try_from(number).unwrap_or(usize::MAX);
@@ -142,8 +143,8 @@ impl<'a> Sample<'a> {
         }
     }
 
-    /// Returns the words of a column for the same sample, of which a share of the reads have become writes, and of which the sizes
-    /// of the whole trace are known or not.
+    /// Returns the words of the column for the same sample after a share of the reads have become
+    /// writes, or with sizes of the whole trace known or unknown.
     pub(in crate::trace) fn words_with(&self, written_share: f64, knows_bytes: bool) -> Vec<U64> {
         let Self { sampling, interval, .. } = *self;
         let mut words = head(sampling, interval, knows_bytes && self.knows_bytes);
@@ -162,12 +163,12 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// The part of a trace that is in a sample, for people and programs.
+/// A description of the sample that was taken from a trace, for people and programs.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct SampledTrace {
-    /// The share of the keys.
+    /// The share of the keys that are in the sample.
     pub rate: f64,
-    /// The seed of the choice of keys.
+    /// The seed of the random choice of keys.
     pub seed: u64,
     /// The number of requests in the sample.
     pub requests: u64,
@@ -184,7 +185,7 @@ impl fmt::Display for SampledTrace {
 }
 
 impl Trace {
-    /// Returns the part of the whole trace that this sample is; `None` of a whole trace.
+    /// Returns the description of this sample; `None` for a whole trace.
     pub fn sampled(&self) -> Option<SampledTrace> {
         let Sampling { rate, seed } = self.sample_of()?.sampling;
         let (requests, keys) = (self.requests() as u64, u64::from(self.keys()));
@@ -192,7 +193,7 @@ impl Trace {
     }
 }
 
-/// Returns the words before the marks.
+/// Returns the words of a sample's column before the recorded totals.
 pub(super) fn head(sampling: Sampling, interval: u64, knows_bytes: bool) -> Vec<U64> {
     let Sampling { rate, seed } = sampling;
     [rate.to_bits(), seed, interval, u64::from(knows_bytes)].map(U64::from).to_vec()
@@ -211,7 +212,8 @@ fn rounded(estimate: f64) -> u64 {
     estimate.round().min(MOST) as u64
 }
 
-/// Returns whether a column is sound for a sample with this number of requests: whole marks in order, the last with all of these.
+/// Returns whether a sample's column is valid for this number of requests: whole records in order,
+/// the last at the end.
 pub(in crate::trace) fn check(words: &[U64], requests: usize) -> bool {
     let Some((head, marks)) = words.split_at_checked(HEAD_WORDS) else { return false };
     let rate = f64::from_bits(head[0].get());

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::super::bad::Bad;
 use super::super::options::Delimiter;
 
-/// A splitter of lines, which keeps its buffers from line to line.
+/// A splitter of CSV lines into columns, which keeps its buffers from line to line.
 pub(super) struct Splitter {
     delimiter: Delimiter,
     columns: Vec<Range<usize>>,
@@ -15,7 +15,7 @@ pub(super) struct Splitter {
     ends: Vec<usize>,
 }
 
-/// The columns of one line.
+/// The columns of one line of CSV.
 pub(super) struct Fields<'a> {
     text: &'a [u8],
     columns: &'a [Range<usize>],
@@ -26,7 +26,7 @@ impl<'a> Fields<'a> {
         self.columns.len()
     }
 
-    /// Returns a column without the blanks around it. `column` is below [`Self::len`].
+    /// Returns a column of the line, without surrounding blanks. `column` is below [`Self::len`].
     pub(super) fn get(&self, column: usize) -> &'a [u8] {
         self.text[self.columns[column].clone()].trim_ascii()
     }
@@ -52,7 +52,7 @@ impl Splitter {
         }
     }
 
-    /// Splits a line, which does not contain its line break, into columns.
+    /// Splits a line of CSV, given without its line break, into columns.
     pub(super) fn split<'a>(&'a mut self, line: &'a [u8]) -> Result<Fields<'a>, Bad<'a>> {
         self.columns.clear();
         let text = match self.delimiter {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use haypile_policy::recording::MAGIC;
 
-/// Groups the files that the processes of one recording wrote: `PATH.PID`, also where it is
-/// `PATH.PID.2` and so on. Each other path stays alone. The order is that of the first of each.
+/// Groups the files that the processes of one recording wrote: `PATH.PID`, or `PATH.PID.2` and so
+/// on. Every other path is a group of its own. Groups are in the order of their first files.
 ///
 /// Files are told by their names and their first bytes, so that a compressed recording is alone.
 pub fn group(paths: &[PathBuf]) -> Vec<Vec<PathBuf>> {

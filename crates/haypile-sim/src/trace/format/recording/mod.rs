@@ -26,24 +26,24 @@ use stream::Stream;
 /// Notes that a report has; further ones are only counted.
 const NOTES: usize = 10;
 
-/// Summary of the recordings of a trace.
+/// A summary of the recordings that a trace consists of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct RecordingSummary {
-    /// Number of files, one of each process.
+    /// Number of recording files, one for each process.
     pub files: u64,
-    /// Number of operations in all files.
+    /// Number of operations in all recordings.
     pub operations: u64,
     /// Number of reads that the recorded cache answered.
     pub hits: u64,
     /// Number of reads that the recorded cache did not answer.
     pub misses: u64,
-    /// Number of files that ended because they reached their bound.
+    /// Number of recordings that ended because their file reached its largest size.
     pub full: u64,
-    /// Number of files without an end: the process was killed, or its disk failed, or it still
-    /// runs.
+    /// Number of recordings without an end mark: the process was killed, its disk failed, or it is
+    /// still running.
     pub unfinished: u64,
-    /// Whether keys are hashed in any of the files.
+    /// Whether any of the recordings contains hashes instead of keys.
     pub hashed_keys: bool,
 }
 

@@ -59,7 +59,7 @@ struct WaitingRequest {
     is_open: bool,
 }
 
-/// A converter of operations into requests.
+/// A converter of recorded operations into requests of a trace.
 #[derive(Default)]
 pub(super) struct Requests {
     queue: VecDeque<WaitingRequest>,
@@ -74,7 +74,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Adds the next operation, and pushes the requests whose turn has come.
+    /// Adds the next recorded operation, and passes the requests that are complete to the sink.
     pub(super) fn operation<S: Sink + ?Sized>(
         &mut self,
         operation: Operation,
@@ -135,7 +135,7 @@ impl Requests {
         self.drain(time_us, entries)
     }
 
-    /// Pushes the requests that still wait.
+    /// Passes the remaining requests to the sink.
     pub(super) fn finish<S: Sink + ?Sized>(
         &mut self,
         entries: &mut Entries<'_, S>,

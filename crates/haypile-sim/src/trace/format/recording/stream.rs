@@ -44,7 +44,7 @@ struct OpenedStream {
 }
 
 impl<'r> Stream<'r> {
-    /// Opens a file; returns the text of a note if the file ends inside its header.
+    /// Opens a recording; returns a note if the file ends within its header.
     pub(super) fn open(mut input: Input<'r>) -> Result<Result<Self, String>, TraceError> {
         let path = input.name().to_path_buf();
         let bytes = match input.next_record(HEADER_BYTES)? {
@@ -86,12 +86,13 @@ impl<'r> Stream<'r> {
         self.end
     }
 
-    /// Returns a remark on the file for people, if there is one.
+    /// Returns a note on the recording for people, if there is one.
     pub(super) fn into_note(self) -> Option<String> {
         self.note
     }
 
-    /// Returns the time of the next operation, in nanoseconds since 1970; `None` at the end.
+    /// Returns the time of the recording's next operation, in nanoseconds since 1970; `None` at the
+    /// end.
     pub(super) fn next_time_ns(&mut self) -> Result<Option<u64>, TraceError> {
         loop {
             if let Some(Reverse((time_ns, ..))) = self.next.peek()
@@ -108,7 +109,7 @@ impl<'r> Stream<'r> {
         }
     }
 
-    /// Takes the operation whose time was returned last, and its key.
+    /// Returns the recorded operation whose time was returned last, and its key.
     pub(super) fn take(&mut self) -> (Operation, &[u8]) {
         let Reverse((_, number, place)) = self.next.pop().expect("its time was given");
         let block = self.blocks[place].as_mut().expect("it has an operation");
@@ -202,7 +203,7 @@ impl<'r> Stream<'r> {
     }
 }
 
-/// Returns the remark on a file that is shorter than a header.
+/// Returns the note on a recording that ends within its header.
 pub(super) fn cut_header(path: &Path) -> String {
     let path: PathBuf = path.to_path_buf();
     format!("{}: ends inside its header, and is left out", path.display())

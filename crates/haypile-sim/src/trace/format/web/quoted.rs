@@ -1,6 +1,6 @@
 //! Columns that are separated by blanks, of which some are quoted or in brackets.
 
-/// Splits a text at the closing quote, the first one without a backslash before it.
+/// Splits a text at its closing quote, the first one without a backslash before it.
 pub(super) fn split_quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut from = 0;
     loop {
@@ -12,7 +12,7 @@ pub(super) fn split_quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
-/// An iterator of the columns of a line: words, `"..."` and `[...]`, without these marks.
+/// An iterator over the columns of a log's line: words, `"..."` and `[...]`, without the marks.
 pub(super) struct Columns<'a>(pub(super) &'a [u8]);
 
 impl<'a> Iterator for Columns<'a> {
@@ -34,8 +34,8 @@ impl<'a> Iterator for Columns<'a> {
     }
 }
 
-/// An iterator of the columns of a line: words, and texts in quotes, in which two quotes stand for
-/// one.
+/// An iterator over the columns of a log's line: words, and texts in quotes, in which two quotes
+/// stand for one.
 pub(super) struct Doubled<'a>(pub(super) &'a [u8]);
 
 impl<'a> Iterator for Doubled<'a> {

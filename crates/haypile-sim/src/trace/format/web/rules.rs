@@ -17,7 +17,7 @@ use super::super::entry::Parsed;
 use super::super::options::unknown_name;
 use super::{Exchange, Why};
 
-/// The statuses of responses that a cache stores.
+/// A list of the statuses of responses that a cache stores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statuses(Vec<u16>);
 
@@ -46,7 +46,7 @@ impl FromStr for Statuses {
     }
 }
 
-/// The rules of a shared cache, and the counts of their use.
+/// The rules by which a shared cache would treat the requests of a log, and counts of their use.
 #[derive(Debug)]
 pub(super) struct Rules {
     statuses: Statuses,
@@ -74,7 +74,7 @@ struct Counts {
     hits: u64,
 }
 
-/// Whether the rules know a method.
+/// Whether an HTTP method is known.
 pub(super) fn is_known(method: &[u8]) -> bool {
     matches!(method, b"GET" | b"HEAD" | b"CONNECT" | b"PURGE") || is_unsafe(method)
 }
@@ -97,7 +97,7 @@ impl Rules {
         }
     }
 
-    /// Returns the request to a cache that an exchange stands for.
+    /// Returns the cache request that a line of a log (request and response) stands for.
     pub(super) fn parsed<'a>(&'a mut self, exchange: Exchange<'a>) -> Parsed<'a> {
         let Some(op) = self.operation(&exchange) else { return Parsed::Nothing };
         self.counts.reads += u64::from(op == Op::Read);
@@ -158,7 +158,7 @@ impl Rules {
         &self.key
     }
 
-    /// Returns notes about the counts of the rules.
+    /// Returns notes on how many lines each rule applied to.
     pub(super) fn notes(&self, path: &Path, counts_headers: bool) -> Vec<String> {
         let (counts, path) = (&self.counts, path.display());
         let left_out = [
