@@ -42,12 +42,12 @@ const FIREFOX_INSTALL: &str = "apt-get install firefox-esr";
 /// The longest wait for what a loader says about itself.
 const LIST_LIMIT: Duration = Duration::from_mins(1);
 
-/// A loader that drives a browser.
+/// A browser, and the program (loader) that drives it.
 #[derive(Clone, Debug)]
 pub struct Browser {
-    /// The program that loads pages as standard input orders.
+    /// The program that drives the browser, as orders on its standard input say.
     pub runner: Runner,
-    /// The first word of the names of the browser's subjects.
+    /// The first word of the names of the browser's subjects in results.
     pub name: String,
     /// The browser's version.
     pub version: String,
@@ -55,7 +55,7 @@ pub struct Browser {
     pub language: String,
 }
 
-/// The reason why a browser cannot be used.
+/// The reason why a browser cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum BrowserError {
     /// The browser, or the program that drives it, is not installed.
@@ -67,7 +67,8 @@ pub enum BrowserError {
 }
 
 impl Browser {
-    /// Finds the loader of a browser: `chromium` and `firefox` in the checkout, anything else is a program.
+    /// Finds the loader that drives a browser: `chromium` and `firefox` are in the checkout, any
+    /// other name is a program.
     pub fn find(named: &str) -> Result<Self, BrowserError> {
         let runner = match named {
             CHROMIUM => chromium()?,
@@ -88,12 +89,13 @@ impl Browser {
         Ok(Self { runner, name, version, language })
     }
 
-    /// Whether the laboratory can choose the size of the browser's memory cache.
+    /// Whether the size of the browser's memory cache can be chosen.
     pub fn sets_memory_size(&self) -> bool {
         self.name == FIREFOX
     }
 
-    /// Whether the loader can be killed, go on with the cache that is left, and report its state.
+    /// Whether the browser's loader can be killed, continue with the remaining cache, and report
+    /// its state.
     pub fn reports_remains(&self) -> bool {
         self.name == FIREFOX
     }
@@ -133,7 +135,7 @@ fn how_to_get(named: &str, why: &str) -> String {
     format!("{named} does not run here ({why}){install}")
 }
 
-/// The cache that a column of a browser uses.
+/// The cache that a browser is measured with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BrowserCache {
     /// No cache: the browser stores nothing.
@@ -148,21 +150,22 @@ pub enum BrowserCache {
     Proxy,
 }
 
-/// A column of a browser's matrix.
+/// A cache configuration of a browser, one column of the table of results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrowserColumn {
-    /// The cache that the column uses.
+    /// The kind of cache that is used.
     pub cache: BrowserCache,
-    /// The size of the cache in memory in bytes: the proxy's, or the browser's; 0 where the browser chooses it itself.
+    /// The size of the memory cache in bytes, the proxy's or the browser's; 0 if the browser
+    /// chooses it.
     pub memory_bytes: u64,
-    /// The size of the cache on disk in bytes, if there is one.
+    /// The size of the disk cache in bytes, if there is one.
     pub disk_bytes: u64,
-    /// The name of the medium that the cache on disk lies on, if there is one.
+    /// The name of the storage medium of the disk cache, if there is one.
     pub medium: Option<String>,
 }
 
 impl BrowserColumn {
-    /// Returns the name of the cache in results.
+    /// Returns the name of the cache configuration in results.
     pub fn label(&self) -> String {
         let (memory, disk) = (ByteSize(self.memory_bytes), ByteSize(self.disk_bytes));
         match self.cache {
@@ -207,7 +210,7 @@ impl fmt::Display for BrowserColumn {
     }
 }
 
-/// A browser that has opened its cache, and the proxy in front of it.
+/// A running browser with its cache, and the proxy in front of it.
 pub struct BrowserProcess {
     /// The process that drives the browser.
     pub loader: LoaderProcess,
@@ -216,8 +219,8 @@ pub struct BrowserProcess {
 }
 
 impl BrowserProcess {
-    /// Starts a browser that works in `directory`, with a new cache or with the one that is there. Bodies are compared
-    /// if times do not count.
+    /// Starts a browser in `directory`, with a new cache or with the existing one. Bodies are
+    /// compared only if the time is not measured.
     pub fn start(
         settings: LoaderSettings<'_>,
         server: &SiteServer,
@@ -285,8 +288,8 @@ fn listening(line: &str) -> Option<SocketAddr> {
     line.trim().rsplit_once("listening on http://")?.1.parse().ok()
 }
 
-/// Checks that one load was that of the page, and that the cache was off where its name says so; `asked` has how often
-/// the origin was asked for each load of the page.
+/// Checks that one load was that of the page, and that the cache was off if its name says so;
+/// `asked` has the number of requests to the origin for each load of the page.
 ///
 /// # Errors
 ///
@@ -331,7 +334,7 @@ pub fn verify_load(
     Ok(())
 }
 
-/// Checks that a cache answered something on repeat views, if it has room for a whole page.
+/// Checks that a cache answered some requests on repeat views, if it has room for a whole page.
 ///
 /// # Errors
 ///
@@ -355,7 +358,7 @@ pub fn verify_warm(
     Err(format!("in {} repeat views the origin was asked for everything", repeats.len()))
 }
 
-/// Checks that a cache held no more than it may, as [`super::verify::size`] does.
+/// Checks that a browser's cache held no more bytes than it may, as [`super::verify::size`] does.
 ///
 /// # Errors
 ///
@@ -371,7 +374,8 @@ pub fn verify_size(
     }
 }
 
-/// Checks that the cache is where its name says, by a page that another process loads.
+/// Checks that a browser's cache is in memory or on disk as its name says, by a page that another
+/// process loads.
 ///
 /// # Errors
 ///

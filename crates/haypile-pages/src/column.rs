@@ -4,7 +4,7 @@ use std::fmt;
 
 use haypile::ByteSize;
 
-/// The levels of a column's cache.
+/// The levels of a cache configuration: none, memory, disk or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ColumnKind {
     /// Nothing is stored.
@@ -17,32 +17,33 @@ pub enum ColumnKind {
     Both,
 }
 
-/// A cache of a matrix. The size of a matrix is that of the disk cache; the memory cache has one size
-/// in all columns, as in the source.
+/// A cache configuration, one column of the table of results. The table's sizes are those of the
+/// disk cache; the memory cache always has the same size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// The levels of the cache.
+    /// The levels of the cache: none, memory, disk or both.
     pub kind: ColumnKind,
     /// The size of the memory cache in bytes, if there is one.
     pub memory_bytes: u64,
-    /// The size of the file in bytes, if there is one.
+    /// The size of the disk cache's file in bytes, if there is one.
     pub disk_bytes: u64,
-    /// The name of the medium that the file lies on, if there is one.
+    /// The name of the storage medium of the file, if there is one.
     pub medium: Option<String>,
 }
 
 impl Column {
-    /// The number of bodies of the largest size that is stored for which a level has room: eight, as in browsers.
-    /// Chromium stores nothing above an eighth of its disk cache (`max_size / 8` in `net/disk_cache`), Firefox nothing
-    /// above an eighth, or 50 MB. Haypile's own HTTP cache has another default, a sixteenth.
+    /// The number of bodies of the largest stored size that a level of the cache has room for:
+    /// eight, as in browsers. Chromium stores nothing above an eighth of its disk cache (`max_size
+    /// / 8` in `net/disk_cache`), Firefox nothing above an eighth, or 50 MB. Haypile's own HTTP
+    /// cache has another default, a sixteenth.
     pub const LARGEST_BODIES: u64 = 8;
 
-    /// Returns the name of the subject in results: an HTTP cache on a cache.
+    /// Returns the name of the cache configuration in results: an HTTP cache based on a cache.
     pub fn subject(&self) -> String {
         format!("http:{}", self.cache())
     }
 
-    /// Returns the name of the cache below the HTTP cache.
+    /// Returns the name of the cache on which the HTTP cache is based.
     pub fn cache(&self) -> String {
         let memory = format!("memory:size={}", ByteSize(self.memory_bytes));
         let disk = format!("file:size={}", ByteSize(self.disk_bytes));
@@ -54,19 +55,19 @@ impl Column {
         }
     }
 
-    /// Returns the length of the longest body that is stored: an eighth of the larger level, so that a small disk cache
-    /// behind a larger memory does not decide for both.
+    /// Returns the length of the longest body that is stored, in bytes: an eighth of the larger
+    /// level, so that a small disk cache below a larger memory does not limit both.
     pub fn largest_body_bytes(&self) -> u64 {
         let memory_bytes = if self.kind == ColumnKind::Disk { 0 } else { self.memory_bytes };
         memory_bytes.max(self.disk_bytes) / Self::LARGEST_BODIES
     }
 
-    /// Whether the cache outlives its process.
+    /// Whether the cache outlives its process, because it has a file.
     pub fn is_on_disk(&self) -> bool {
         matches!(self.kind, ColumnKind::Disk | ColumnKind::Both)
     }
 
-    /// Returns the largest number of bytes that the column's cache can hold.
+    /// Returns the largest number of bytes that the cache can hold.
     pub fn capacity_bytes(&self) -> u64 {
         match self.kind {
             ColumnKind::None => 0,

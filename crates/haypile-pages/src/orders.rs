@@ -6,40 +6,42 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// The first line that a loader reads. Then come orders, which it answers.
+/// The settings of a loader, which it reads as its first line; lines after it are orders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageOrders {
-    /// The path of the site, as JSON.
+    /// The path of the JSON file with the site.
     pub site: PathBuf,
-    /// The path of the checksums of the bodies, as JSON: one number for each resource.
+    /// The path of the JSON file with the bodies' checksums: one number for each resource.
     pub checksums: PathBuf,
-    /// The path of the same checksums by CRC-32, which a loader in any language can compute.
+    /// The path of the file with the bodies' CRC-32 checksums, which a loader in any language can
+    /// compute.
     #[serde(default)]
     pub crc32: PathBuf,
-    /// Whether the loader of a browser reads and compares all bodies, which takes a part of the time of a load. Our own
-    /// always does.
+    /// Whether a browser's loader compares all bodies with their checksums, which slows a load
+    /// down. Our own loader always does.
     #[serde(default)]
     pub compares_bodies: bool,
-    /// The cache below the HTTP cache, as subjects are named; its file lies in the working directory.
+    /// The cache on which the HTTP cache is based, named like a subject; its file is in the working
+    /// directory.
     pub cache: String,
-    /// The longest body that is stored, in bytes.
+    /// The length of the longest body that is stored, in bytes.
     pub largest_body_bytes: u64,
-    /// Whether the file of another loader is used, and not a new one.
+    /// Whether the loader opens the cache file of an earlier loader instead of a new one.
     pub is_kept: bool,
-    /// The address that leads to the hosts of `http` URLs.
+    /// The address that stands for all hosts of `http` URLs.
     pub plain: SocketAddr,
-    /// The address that leads to the hosts of `https` URLs.
+    /// The address that stands for all hosts of `https` URLs.
     pub tls: SocketAddr,
-    /// The protocol to all hosts.
+    /// The version of HTTP for all hosts.
     #[serde(default)]
     pub protocol: Protocol,
     /// The number of connections to a host; 1 over HTTP/2.
     pub connections: usize,
-    /// Whether each top-level site has a part of the cache for itself, as in browsers.
+    /// Whether the cache is partitioned by top-level site, as in browsers.
     pub is_partitioned: bool,
 }
 
-/// A version of HTTP. TLS costs its round trip by the scheme of a URL, whatever the version is.
+/// A version of HTTP. TLS adds its round trip by the scheme of a URL, whatever the version is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -51,7 +53,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Returns the name of the protocol in options and rows.
+    /// Returns the name of the HTTP version in options and results.
     pub fn name(self) -> &'static str {
         match self {
             Self::H1 => "h1",
@@ -59,7 +61,7 @@ impl Protocol {
         }
     }
 
-    /// Returns the number of connections to a host: `wanted` over HTTP/1.1, and 1 over HTTP/2.
+    /// Returns the number of connections to a host: `wanted` with HTTP/1.1, and 1 with HTTP/2.
     pub fn connections(self, wanted: usize) -> usize {
         match self {
             Self::H1 => wanted,
@@ -67,7 +69,7 @@ impl Protocol {
         }
     }
 
-    /// Checks that a number of connections was asked for only where that means something.
+    /// Returns an error if the user set a number of connections with HTTP/2, which has one.
     pub fn check(self, is_number_written: bool) -> anyhow::Result<()> {
         if self == Self::H2 && is_number_written {
             anyhow::bail!("--connections is for HTTP/1.1: over HTTP/2 a host has one connection");
@@ -76,7 +78,7 @@ impl Protocol {
     }
 }
 
-/// A line after the first. The loader answers each with a line.
+/// An order to a loader, such as to load a page. The loader answers each with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Order {
@@ -88,48 +90,50 @@ pub(super) enum Order {
     Remains,
 }
 
-/// The report on the load of one page.
+/// A report on loading one page: times and counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadReport {
-    /// The time from the first request to the last byte that the page waits for; later loads of the page are not in it.
+    /// The time from the first request to the last byte that the page waits for, in nanoseconds;
+    /// loads after that are left out.
     pub wall_ns: u64,
-    /// The processor time of the loader in the meantime.
+    /// The processor time of the loader during the page load, in nanoseconds.
     pub cpu_ns: u64,
-    /// The number of requests.
+    /// The number of requests of the page load.
     pub requests: u64,
-    /// The number of responses from the cache without a request to the origin.
+    /// The number of responses from the cache that needed no request to the origin.
     pub hits: u64,
-    /// The hits by level of the cache.
+    /// The number of hits by level of the cache.
     pub by_level: BTreeMap<String, u64>,
     /// The number of stored responses that the origin confirmed by a 304.
     pub revalidated: u64,
-    /// The number of bytes of all bodies.
+    /// The total length of all bodies in bytes.
     pub body_bytes: u64,
-    /// The number of bytes of the bodies of hits.
+    /// The total length of the bodies of hits in bytes.
     pub hit_bytes: u64,
-    /// The number of responses with another status or other bytes than the site has.
+    /// The number of responses whose status or bytes differ from the site's.
     pub wrong: u64,
-    /// The number of requests that were sent again, because the cache evicted a part of the response while it was read.
+    /// The number of requests that were repeated because the cache evicted a part of the response
+    /// while it was read.
     pub again: u64,
-    /// The number of requests without a whole response.
+    /// The number of requests without a complete response.
     pub failed: u64,
-    /// The text of the first failure.
+    /// The text of the page load's first failure.
     pub first_failure: Option<String>,
 }
 
-/// The cache on disk as a browser found it when it started.
+/// The state of the disk cache that a browser found when it started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemainsReport {
-    /// The number of files of entries.
+    /// The number of files with cache entries.
     pub entries: u64,
-    /// The work that the index of the cache's entries needs: `read` it, `update` it by the files of all entries, or
-    /// `rebuild` it from them.
+    /// The work that the browser's cache index needs: `read` it, `update` it from the files of all
+    /// entries, or `rebuild` it from them.
     pub index: String,
 }
 
 /// The report on writing the cache to disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FlushReport {
-    /// The time that writing took, in nanoseconds.
+    /// The time that writing the cache to disk took, in nanoseconds.
     pub(super) wall_ns: u64,
 }

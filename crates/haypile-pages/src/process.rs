@@ -12,7 +12,7 @@ use super::column::Column;
 use super::orders::{FlushReport, LoadReport, Order, PageOrders, Protocol, RemainsReport};
 use super::site_server::{LoadCounts, SiteServer};
 
-/// A loader that has opened its cache.
+/// A running loader process with its open cache.
 pub struct LoaderProcess {
     child: Child,
     limit: Duration,
@@ -47,23 +47,23 @@ impl From<LoaderError> for Failure {
     }
 }
 
-/// Settings that all loaders of a run have in common.
+/// The settings that all loaders of a run share.
 #[derive(Clone, Copy)]
 pub struct LoaderSettings<'a> {
-    /// The program that loads pages as standard input orders.
+    /// The program that loads pages, as orders on its standard input say.
     pub runner: &'a Runner,
-    /// The protocol between loader and origin.
+    /// The version of HTTP between loader and origin.
     pub protocol: Protocol,
     /// The largest number of connections to a host.
     pub connections: usize,
-    /// Whether each top-level site has a part of the cache for itself.
+    /// Whether the cache is partitioned by top-level site.
     pub is_partitioned: bool,
-    /// The longest time that a load may take.
+    /// The longest time that loading a page may take.
     pub limit: Duration,
 }
 
 impl LoaderSettings<'_> {
-    /// Returns the orders for a loader of pages of the server, with this cache.
+    /// Returns the settings for a loader that loads pages from the server with this cache.
     pub(super) fn orders(
         &self,
         server: &SiteServer,
@@ -90,8 +90,8 @@ impl LoaderSettings<'_> {
 }
 
 impl LoaderProcess {
-    /// Starts a loader that works in `directory`, with a new cache, or with the file that another has
-    /// left there.
+    /// Starts a loader in `directory`, with a new cache, or with the file that another has left
+    /// there.
     pub fn start(
         settings: LoaderSettings<'_>,
         server: &SiteServer,
@@ -104,7 +104,7 @@ impl LoaderProcess {
         Self::with_orders(settings, &orders, directory, is_interrupted)
     }
 
-    /// Starts a loader that works in `directory`, with these orders.
+    /// Starts a loader in `directory`, with these settings.
     pub(super) fn with_orders(
         settings: LoaderSettings<'_>,
         orders: &PageOrders,
@@ -126,7 +126,7 @@ impl LoaderProcess {
         Ok(loader)
     }
 
-    /// Has the loader load a page, and counts the requests that the server sees.
+    /// Orders the loader to load a page, and counts the requests that reach the server.
     pub fn load(
         &mut self,
         page: usize,
@@ -138,12 +138,13 @@ impl LoaderProcess {
         Ok((report, (server.counts() - before).into()))
     }
 
-    /// Begins a load without waiting for its report.
+    /// Orders the loader to load a page, without waiting for its report.
     pub fn begin_load(&mut self, page: usize) {
         self.say(&Order::Load(page));
     }
 
-    /// Waits for the report on a load that was begun, up to a time limit; `None` if it does not come.
+    /// Waits for the report on a page load in progress, up to a time limit; `None` if it does not
+    /// come.
     pub fn report_within(
         &mut self,
         limit: Duration,
@@ -156,13 +157,13 @@ impl LoaderProcess {
         }
     }
 
-    /// Has the loader write its cache to disk; returns the time that took.
+    /// Orders the loader to write its cache to disk; returns the time that it took.
     pub fn flush(&mut self, is_interrupted: &dyn Fn() -> bool) -> Result<Duration, LoaderError> {
         let report: FlushReport = self.ask(&Order::Flush, is_interrupted)?;
         Ok(Duration::from_nanos(report.wall_ns))
     }
 
-    /// Has a browser report the state of the cache that it found when it started.
+    /// Asks a browser for the state of the cache that it found when it started.
     pub fn remains(
         &mut self,
         is_interrupted: &dyn Fn() -> bool,
@@ -170,12 +171,12 @@ impl LoaderProcess {
         self.ask(&Order::Remains, is_interrupted)
     }
 
-    /// Has the loader close its cache, and waits for its end.
+    /// Orders the loader to close its cache, and waits for its end.
     pub fn end(mut self, is_interrupted: &dyn Fn() -> bool) -> Result<(), LoaderError> {
         Ok(self.child.finish(Deadline::after(self.limit), is_interrupted)?)
     }
 
-    /// Kills the loader at once.
+    /// Kills the loader process at once.
     pub fn kill(self) {
         drop(self.child);
     }

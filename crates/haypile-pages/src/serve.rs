@@ -25,8 +25,8 @@ const MAX_SITE_BYTES: u64 = 1 << 30;
 /// The size of a cache that states none.
 const CAPACITY_BYTES: u64 = 64 << 20;
 
-/// Loads pages as the lines of `input` order, and writes a line to `output` for each. It ends at
-/// the end of `input`.
+/// Loads pages as the lines of `input` order, and writes a line to `output` for each, until the end
+/// of `input`.
 ///
 /// # Errors
 ///

@@ -21,7 +21,7 @@ use crate::site::{Resource, Site};
 /// Bodies of a smaller site stay in memory, so that making them takes no time from loading them.
 const MOST_IN_MEMORY: u64 = 512 << 20;
 
-/// A site that is served on the loopback device, as it is or over an emulated link.
+/// A server of a site on the loopback device, directly or over an emulated network link.
 pub struct SiteServer {
     origin: ScriptedOrigin,
     link: Option<LinkEmulator>,
@@ -30,24 +30,24 @@ pub struct SiteServer {
     files: tempfile::TempDir,
 }
 
-/// The server's counts of one load.
+/// The server's counts of one page load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct LoadCounts {
-    /// Number of requests that the server answered.
+    /// Number of requests that the server answered during the load.
     pub requests: u64,
-    /// Number of bytes of the bodies that the server sent.
+    /// Number of bytes of bodies that the server sent during the load.
     pub body_bytes: u64,
-    /// Number of answers without a body to conditional requests.
+    /// Number of responses without a body to conditional requests (304).
     pub not_modified: u64,
-    /// Number of requests for the rest of responses of which the cache evicted a part while they
-    /// were read.
+    /// Number of requests for the rest of a response, of which the cache evicted a part while it
+    /// was read.
     pub rests: u64,
     /// Number of connections that the server accepted.
     pub connections: u64,
 }
 
 impl SiteServer {
-    /// Serves a site, and writes files with the facts that loaders need about it.
+    /// Starts a server of a site, and writes the files that loaders need to know about it.
     ///
     /// # Errors
     ///
@@ -85,7 +85,7 @@ impl SiteServer {
         Ok(Self { origin, link: None, places, files })
     }
 
-    /// Serves the site over a link from now on, in the place of the last link.
+    /// Serves the site over another emulated link from now on.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl SiteServer {
         Ok(())
     }
 
-    /// Returns the addresses that lead to the server: for `http`, and for `https`.
+    /// Returns the addresses of the server: for `http`, and for `https`.
     pub fn addresses(&self) -> (SocketAddr, SocketAddr) {
         match &self.link {
             Some(link) => (link.address(), link.tls_address()),
@@ -126,12 +126,12 @@ impl SiteServer {
         Path::new(self.files.path()).join(name)
     }
 
-    /// Returns the counts so far, to be subtracted from later ones.
+    /// Returns the server's counts so far, to be subtracted from later ones.
     pub fn counts(&self) -> OriginCounts {
         self.origin.counts()
     }
 
-    /// Returns the number of requests for each resource so far.
+    /// Returns the number of requests so far for each resource.
     pub fn requests_by_resource(&self) -> Vec<u64> {
         let requests = |(host, path): &(String, String)| self.origin.requests_for_host(host, path);
         self.places.iter().map(requests).collect()
@@ -139,7 +139,7 @@ impl SiteServer {
 }
 
 impl LoadCounts {
-    /// Returns requests and bytes, by which columns are distinguished.
+    /// Returns the numbers of requests and bytes, which distinguish cache configurations.
     pub fn seen(self) -> (u64, u64) {
         (self.requests, self.body_bytes)
     }

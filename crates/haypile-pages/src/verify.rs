@@ -11,20 +11,20 @@ use super::orders::LoadReport;
 use super::site_server::LoadCounts;
 use crate::site::{Resource, Site};
 
-/// A load of a page, as its loader and the origin counted it.
+/// A load of a page, with the counts of its loader and of the origin.
 #[derive(Clone, Debug)]
 pub struct CountedLoad {
     /// The index of the page in its site.
     pub page: usize,
-    /// The counts of the loader.
+    /// The loader's report on the load.
     pub report: LoadReport,
-    /// The counts of the origin.
+    /// The origin's counts of the load.
     pub origin: LoadCounts,
-    /// Whether the origin was asked for each load of the page, in the page's order.
+    /// Whether each load of the page reached the origin, in the page's order.
     pub was_asked: Vec<bool>,
 }
 
-/// Checks the counts of one load; the error describes what is wrong.
+/// Checks the counts of one page load; the error describes what is wrong.
 ///
 /// # Errors
 ///
@@ -72,7 +72,7 @@ pub fn load(site: &Site, column: &Column, load: &CountedLoad) -> Result<(), Stri
     Ok(())
 }
 
-/// Checks that a load took at most one connection to each of its hosts, as HTTP/2 does.
+/// Checks that a page load used at most one connection to each of its hosts, as HTTP/2 does.
 ///
 /// # Errors
 ///
@@ -103,8 +103,8 @@ fn is_revalidated_later(resource: &Resource) -> bool {
     values.any(|value| value.to_ascii_lowercase().contains("stale-while-revalidate"))
 }
 
-/// Checks that a cache held no more than it may: in a pass over different pages, resources that come from the cache at
-/// their first request of the pass were all in it when the pass began.
+/// Checks that a cache held no more bytes than it may: in a pass over different pages, resources
+/// that come from the cache at their first request were all in it when the pass began.
 ///
 /// # Errors
 ///
@@ -113,7 +113,8 @@ pub fn size(site: &Site, column: &Column, pass: &[CountedLoad]) -> Result<(), St
     size_of(site, column.capacity_bytes(), pass)
 }
 
-/// Checks the same for any cache of this capacity.
+/// Checks that any cache of this capacity held no more bytes than it may, in a pass over different
+/// pages.
 pub(super) fn size_of(
     site: &Site,
     capacity_bytes: u64,

@@ -18,9 +18,8 @@ use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// A client of one host that sends all requests to one address, whatever host their URLs name, with
-/// a bounded number of connections: a request waits until one is free. It follows no redirects, and
-/// needs a runtime.
+/// An HTTP/1.1 client of one host that sends all requests to one address, over a limited number of
+/// connections: a request waits until one is free. It follows no redirects, and needs a runtime.
 #[derive(Clone, Debug)]
 pub struct Http1Client {
     shared: Arc<ClientState>,
@@ -34,7 +33,7 @@ struct ClientState {
 }
 
 impl Http1Client {
-    /// Returns a client with at most this many connections.
+    /// Returns an HTTP/1.1 client with at most this number of connections.
     pub fn new(address: SocketAddr, connections: usize) -> Self {
         let free = Arc::new(Semaphore::new(connections));
         Self { shared: Arc::new(ClientState { address, free, idle: Mutex::default() }) }

@@ -16,9 +16,9 @@ use tokio::sync::Mutex;
 const STREAM_WINDOW_BYTES: u32 = 6 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 15 << 20;
 
-/// A client of one host that sends all requests to one address, whatever host their URLs name, over one
-/// connection, with prior knowledge of HTTP/2. The server bounds how many are answered at a time; others
-/// wait. It follows no redirects, and needs a runtime.
+/// An HTTP/2 client of one host that sends all requests to one address, over one connection, with
+/// prior knowledge. The server limits the number of concurrent requests; others wait. It follows no
+/// redirects, and needs a runtime.
 #[derive(Clone, Debug)]
 pub(crate) struct Http2Client {
     address: SocketAddr,
@@ -26,7 +26,7 @@ pub(crate) struct Http2Client {
 }
 
 impl Http2Client {
-    /// Returns a client that connects with its first request.
+    /// Returns an HTTP/2 client that connects at its first request.
     pub(crate) fn new(address: SocketAddr) -> Self {
         Self { address, connection: Arc::default() }
     }

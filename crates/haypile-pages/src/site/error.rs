@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// A site that cannot be read, generated or used.
+/// The error of a site that cannot be read, generated or used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SiteError {

@@ -22,19 +22,19 @@ use super::model::{MAX_NAME_BYTES, Site};
 use super::resource::{MAX_URL_BYTES, beginning_of};
 use super::source::{read_bounded, text_of};
 
-/// The largest manifest, in bytes.
+/// The largest size of a manifest (a list of visits), in bytes.
 pub const MAX_MANIFEST_BYTES: u64 = 16 << 20;
 
-/// The largest number of visits.
+/// The largest number of visits in a manifest.
 pub const MAX_VISITS: usize = 1_000_000;
 
-/// Number of pages of a group, in the source's manifest.
+/// Number of pages in a group that is visited repeatedly, in the manifest of the Tp4m page loads.
 pub const GROUP_PAGES: usize = 4;
 
-/// Number of loads of a group before the next one, in the source's manifest.
+/// Number of loads of a group before the next one, in the manifest of the Tp4m page loads.
 pub const GROUP_VISITS: u32 = 3;
 
-/// A visit to a page.
+/// A visit to a page of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Visit {
     /// The page's index in the site.
@@ -43,13 +43,13 @@ pub struct Visit {
     pub number: u32,
 }
 
-/// Visits to pages, in their order.
+/// A list of visits to pages, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Visits(Vec<Visit>);
 
 impl Visits {
-    /// Makes visits of the pages with these indices.
+    /// Returns visits to the pages with these indices.
     pub fn of_pages(pages: impl IntoIterator<Item = usize>) -> Self {
         let mut numbers: HashMap<usize, u32> = HashMap::new();
         let visit = |page| {
@@ -60,7 +60,7 @@ impl Visits {
         Self(pages.into_iter().map(visit).collect())
     }
 
-    /// Makes the order of the source's manifest for this number of pages: groups of
+    /// Returns visits in the order of the Tp4m page loads for this number of pages: groups of
     /// [`GROUP_PAGES`], each loaded [`GROUP_VISITS`] times before the next. The last group may have
     /// fewer pages.
     pub fn in_groups(pages: usize) -> Self {
@@ -99,14 +99,14 @@ impl<'a> IntoIterator for &'a Visits {
     }
 }
 
-/// A manifest: names or URLs of pages, in the order of visits.
+/// A manifest: the names or URLs of pages to visit, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
     pages: Vec<String>,
 }
 
 impl Manifest {
-    /// Reads a file of at most [`MAX_MANIFEST_BYTES`].
+    /// Reads a manifest of at most [`MAX_MANIFEST_BYTES`].
     ///
     /// # Errors
     ///
@@ -116,7 +116,7 @@ impl Manifest {
         Self::parse(path, &bytes)
     }
 
-    /// Reads the contents of a manifest; `path` is for messages.
+    /// Parses the contents of a manifest; `path` is its name in messages.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl Manifest {
         self.pages.iter().map(String::as_str)
     }
 
-    /// Finds the manifest's pages in a site, by their names or by the URLs of their first loads.
+    /// Finds the manifest's pages in a site, by their names or by the URLs of their documents.
     ///
     /// # Errors
     ///

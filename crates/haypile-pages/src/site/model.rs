@@ -11,34 +11,34 @@ use super::names::PageNames;
 use super::page::{MAX_WAIT, Page};
 use super::resource::{Resource, ResourceKind, beginning_of};
 
-/// The largest number of resources of a site.
+/// The largest number of resources that a site may have.
 pub const MAX_RESOURCES: usize = 1_000_000;
 
-/// The largest number of pages of a site.
+/// The largest number of pages that a site may have.
 pub const MAX_PAGES: usize = 10_000;
 
-/// The largest number of loads of a page.
+/// The largest number of loads that a page may have.
 pub const MAX_LOADS_PER_PAGE: usize = 10_000;
 
-/// The longest name of a page, in bytes.
+/// The longest name of a page in a site, in bytes.
 pub const MAX_NAME_BYTES: usize = 1 << 10;
 
-/// Pages and the resources that they load, as an origin server has them.
+/// A web site: pages, and the resources that they load.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
-    /// The resources, no two with the same URL.
+    /// The resources of the site, no two with the same URL.
     pub resources: Vec<Resource>,
-    /// The pages, no two with the same name.
+    /// The pages of the site, no two with the same name.
     pub pages: Vec<Page>,
 }
 
-/// Numbers of the parts of a site.
+/// Counts of a site's pages, resources, hosts and loads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SiteCounts {
-    /// The number of pages.
+    /// The number of pages of the site.
     pub pages: usize,
-    /// The number of resources, of all pages together.
+    /// The number of resources of the site, over all pages.
     pub resources: usize,
     /// The number of resources of each kind, in the order of [`ResourceKind::ALL`].
     pub by_kind: [usize; ResourceKind::ALL.len()],
@@ -46,14 +46,14 @@ pub struct SiteCounts {
     pub cacheable: usize,
     /// The number of hosts, each with its port.
     pub hosts: usize,
-    /// The number of loads of all pages, each visited once.
+    /// The number of loads in a visit to each page once.
     pub loads: usize,
-    /// The number of loads whose initiator was inferred.
+    /// The number of loads whose initiator was inferred, because the source does not name it.
     pub inferred: usize,
 }
 
 impl Site {
-    /// Checks the rules that the types document.
+    /// Checks that the site obeys the rules in its types' documentation.
     ///
     /// # Errors
     ///
@@ -116,9 +116,9 @@ impl Site {
         Ok(())
     }
 
-    /// Returns the working set: bytes of the bodies, and about those of the heads, of all cacheable
-    /// resources that a page loads. A cache of this size evicts nothing; from there on, sizes of
-    /// caches make no difference.
+    /// Returns the working set in bytes: the bodies, and approximately the heads, of all cacheable
+    /// resources that a page loads. A cache of this size evicts nothing; a larger one makes no
+    /// difference.
     pub fn working_set_bytes(&self) -> u64 {
         self.cacheable().map(|resource| resource.body_len() + resource.head_bytes()).sum()
     }
@@ -137,8 +137,8 @@ impl Site {
         resources.filter(|resource| resource.is_cacheable())
     }
 
-    /// Returns the weight of a page: bytes of the bodies of its resources, in the cache or not; 0
-    /// for an unknown page.
+    /// Returns the weight of a page in bytes: the bodies of its resources, cached or not; 0 for an
+    /// unknown page.
     pub fn page_weight_bytes(&self, page: usize) -> u64 {
         let loads = self.pages.get(page).into_iter().flat_map(|page| &page.loads);
         loads.filter_map(|load| self.resources.get(load.resource)).map(Resource::body_len).sum()
@@ -163,8 +163,9 @@ impl Site {
         }
     }
 
-    /// Adds the pages of another site, as when several HARs are one visit. Of two resources with
-    /// the same URL, this site's stays; a page whose name is taken gets a number after it.
+    /// Adds the pages of another site, as when several HAR files are one visit. Of two resources
+    /// with the same URL, this site's is kept; a page whose name is taken gets a number added to
+    /// it.
     pub fn append(&mut self, other: Self) {
         let mut known: HashMap<_, _> =
             self.resources.iter().map(|r| r.url.clone()).zip(0..).collect();

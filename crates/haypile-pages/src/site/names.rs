@@ -8,7 +8,7 @@ use super::page::Page;
 /// Room for the number behind a name.
 const SUFFIX_BYTES: usize = 16;
 
-/// The names of the pages of a site.
+/// A set of the names of a site's pages.
 #[derive(Default)]
 pub(super) struct PageNames {
     used: HashSet<String>,
@@ -23,7 +23,7 @@ impl PageNames {
         Self { used, next: HashMap::new() }
     }
 
-    /// Returns `wanted`, or a new name made of it if that is taken.
+    /// Returns the name `wanted`, or a name made from it that no other page has.
     pub(super) fn unused(&mut self, wanted: &str) -> String {
         let wanted = wanted.trim();
         let wanted = if wanted.is_empty() { "page" } else { wanted };

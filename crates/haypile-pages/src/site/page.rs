@@ -4,43 +4,44 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest wait between the end of an initiator and a request that it causes.
+/// The longest allowed wait between the end of an initiator and the request that it causes.
 pub const MAX_WAIT: Duration = Duration::from_hours(1);
 
-/// A page: the resources that a visit to it loads.
+/// A page of a site: the resources that a visit to it loads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
-    /// The name, which no other page of the site has; at most [`super::MAX_NAME_BYTES`].
+    /// The name of the page, which no other page of the site has; at most
+    /// [`super::MAX_NAME_BYTES`].
     pub name: String,
-    /// The loads; the first is the page itself. No resource occurs twice, as a page keeps a
-    /// resource that it has while it loads.
+    /// The loads of the page; the first is its document. No resource occurs twice, because a page
+    /// keeps a resource while it loads.
     pub loads: Vec<PageLoad>,
 }
 
-/// A load of a resource in a page.
+/// A load of a resource by a page.
 ///
 /// A redirect is a load of its own, and its target is another, which comes after it: a loader
 /// follows these lists and not the `Location`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageLoad {
-    /// The resource's index in the site.
+    /// The index of the loaded resource in the site.
     pub resource: usize,
     /// The index, in the page's loads, of the initiator: the load that has to end first. It is
-    /// smaller than this load's own. Without an initiator, the load begins with the page.
+    /// smaller than this load's own index; `None` for a load that begins with the page.
     pub after: Option<usize>,
     /// The time between the end of the initiator, or the page's beginning, and this request; at
     /// most [`MAX_WAIT`].
     pub wait: Duration,
     /// Whether the initiator was inferred from times and types, since the source does not name it.
     pub is_inferred: bool,
-    /// Whether the page waits for the load: a load time ends with the last byte of what is needed. What a browser
-    /// requested after it had reported a page as loaded is not.
+    /// Whether the page waits for the load, so that the load counts for the page's load time. A
+    /// load that the browser began after it had reported the page as loaded does not.
     pub is_needed: bool,
 }
 
 impl Page {
-    /// Returns the time that a load of the page takes at least, whatever answers and how fast: the longest
-    /// chain of waits between a load and what caused it, of what the page waits for.
+    /// Returns the shortest possible load time of the page, however fast responses come: the
+    /// longest chain of waits between loads and those that they cause.
     pub fn waits(&self) -> Duration {
         let mut began: Vec<Duration> = Vec::with_capacity(self.loads.len());
         for load in &self.loads {
@@ -53,7 +54,7 @@ impl Page {
 }
 
 impl PageLoad {
-    /// Makes a load that the page waits for, and whose initiator is known.
+    /// Returns a load that the page waits for, and whose initiator is known.
     pub fn new(resource: usize, after: Option<usize>, wait: Duration) -> Self {
         Self { resource, after, wait, is_inferred: false, is_needed: true }
     }

@@ -8,23 +8,23 @@ use url::Url;
 
 use super::body::SiteBody;
 
-/// The longest URL, in bytes.
+/// The longest URL of a resource, in bytes.
 pub const MAX_URL_BYTES: usize = 8 << 10;
 
-/// The largest number of header lines of a resource.
+/// The largest number of response header lines of a resource.
 pub const MAX_HEADERS: usize = 64;
 
-/// The longest value of a header line, in bytes.
+/// The longest value of a response header line, in bytes.
 pub const MAX_HEADER_BYTES: usize = 8 << 10;
 
-/// The largest body, in bytes.
+/// The largest body of a resource, in bytes.
 pub const MAX_BODY_BYTES: u64 = 1 << 30;
 
 /// Statuses that a cache may store without explicit freshness (RFC 9110, section 15.1), without
 /// 206, which a resource never has.
 const HEURISTIC: [u16; 11] = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501];
 
-/// The type of a resource.
+/// The type of a resource: document, script, image and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -44,11 +44,12 @@ pub enum ResourceKind {
 }
 
 impl ResourceKind {
-    /// All kinds, in the order in which tables list them.
+    /// All types of resources, in the order of tables.
     pub const ALL: [Self; 6] =
         [Self::Html, Self::Css, Self::Script, Self::Image, Self::Font, Self::Other];
 
-    /// Returns the kind of a media type, as in `text/html; charset=utf-8`. A type that says nothing is [`Self::Other`].
+    /// Returns the type of a resource by its media type, such as `text/html; charset=utf-8`;
+    /// [`Self::Other`] if it is unspecific.
     pub fn of_media_type(media_type: &str) -> Self {
         let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         match essence.as_str() {
@@ -61,7 +62,8 @@ impl ResourceKind {
         }
     }
 
-    /// Returns the kind by the extension of a URL's path, if the extension is a known one.
+    /// Returns the type of a resource by the extension of its URL's path, if the extension is
+    /// known.
     pub fn of_path(path: &str) -> Option<Self> {
         let file = path.rsplit('/').next()?;
         Some(match file.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
@@ -75,7 +77,7 @@ impl ResourceKind {
         })
     }
 
-    /// Returns the media type of a resource of this kind for which no other is known.
+    /// Returns the default media type for a resource of this type.
     pub fn media_type(self) -> &'static str {
         match self {
             Self::Html => "text/html; charset=utf-8",
@@ -87,7 +89,7 @@ impl ResourceKind {
         }
     }
 
-    /// Returns the name, as tables and site files have it.
+    /// Returns the name of the type, in tables and site files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Html => "html",
@@ -106,22 +108,22 @@ impl fmt::Display for ResourceKind {
     }
 }
 
-/// A resource: the answer of an origin server to a GET of its URL.
+/// A resource: an origin server's response to a GET request for its URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resource {
-    /// The URL: absolute, `http` or `https`, in the form of the WHATWG's URL standard, without
-    /// fragment, user or password; at most [`MAX_URL_BYTES`].
+    /// The URL of the resource: absolute, `http` or `https`, normalized by the WHATWG's URL
+    /// standard, without fragment, user or password; at most [`MAX_URL_BYTES`].
     pub url: String,
-    /// The type.
+    /// The type of the resource.
     pub kind: ResourceKind,
-    /// The status of the answer, 200 to 599 without 206 and 304, which are answers to conditions
-    /// and ranges: the origin server makes them.
+    /// The status code of the response, 200 to 599 without 206 and 304, which the origin server
+    /// derives for conditional and range requests.
     pub status: u16,
-    /// Header lines, with names in lower case: those that caches act on and the media type, without
-    /// `content-length`, `content-encoding` and the fields of one connection. The origin server
-    /// adds a `date` if there is none.
+    /// The response's header lines, with names in lower case: those that caches act on and the
+    /// media type, without `content-length`, `content-encoding` and fields of one connection. The
+    /// origin server adds a `date` if there is none.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// The body of the response.
     pub body: SiteBody,
 }
 
@@ -131,24 +133,25 @@ impl Resource {
         self.body.len()
     }
 
-    /// Makes the body: the same bytes each time.
+    /// Generates the body of the resource: the same bytes each time.
     pub fn body_bytes(&self) -> Vec<u8> {
         self.body.bytes()
     }
 
-    /// Returns the approximate size of the answer's head, in bytes: of a status line and the header lines.
+    /// Returns the approximate size of the response's head in bytes: a status line and the header
+    /// lines.
     pub fn head_bytes(&self) -> u64 {
         let lines = self.headers.iter().map(|(name, value)| name.len() + value.len() + 4);
         lines.sum::<usize>() as u64 + 19
     }
 
-    /// Returns the values of a header, whose name is in lower case.
+    /// Returns the values of a response header, whose name is in lower case.
     pub fn header_values(&self, name: &str) -> impl Iterator<Item = &str> {
         self.headers.iter().filter(move |(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether a browser's cache may store the answer: `Cache-Control` allows it, `Vary` is not `*`,
-    /// and the status may be stored, or has explicit freshness.
+    /// Whether a browser's cache may store the response: `Cache-Control` allows it, `Vary` is not
+    /// `*`, and the status may be stored, or has explicit freshness.
     pub fn is_cacheable(&self) -> bool {
         let has_directive = |wanted: &str| {
             self.header_values("cache-control").flat_map(|line| line.split(',')).any(|directive| {
@@ -165,7 +168,7 @@ impl Resource {
                 || self.header_values("expires").next().is_some())
     }
 
-    /// Checks the rules of resources; the message is about the first that is broken.
+    /// Checks the rules for resources; the error describes the first one that is broken.
     pub(super) fn check(&self) -> Result<(), String> {
         check_url(&self.url)?;
         if !(200..600).contains(&self.status) || [206, 304].contains(&self.status) {
@@ -204,8 +207,8 @@ pub(super) fn check_url(url: &str) -> Result<(), String> {
     }
 }
 
-/// Converts a URL into the form that resources have: without fragment, user and password. `None` if it is not `http` or
-/// `https`, or too long.
+/// Converts a URL into the normal form of resources: without fragment, user and password; `None` if
+/// it is not `http` or `https`, or too long.
 pub(super) fn resource_url(mut url: Url) -> Option<String> {
     if !matches!(url.scheme(), "http" | "https") {
         return None;
@@ -232,7 +235,7 @@ pub(super) fn is_header_value(value: &str) -> bool {
         && value.bytes().all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte))
 }
 
-/// Returns the beginning of a text, for messages.
+/// Returns the beginning of a long text, for messages.
 pub(super) fn beginning_of(text: &str) -> Cow<'_, str> {
     const SHOWN: usize = 120;
     match text.char_indices().nth(SHOWN) {

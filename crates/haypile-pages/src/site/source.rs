@@ -7,17 +7,17 @@ use std::path::Path;
 use super::error::SiteError;
 use super::model::Site;
 
-/// A site read from a file, with warnings about the differences between the two.
+/// A site read from a file, with warnings about differences from the file.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SiteSource {
     /// The site, which obeys the rules of [`Site::validate`].
     pub site: Site,
-    /// Sentences about parts of the file that the site does not have, or has otherwise; for users.
+    /// Warnings about parts of the file that the site lacks, or has changed; for users.
     pub warnings: Vec<String>,
 }
 
-/// Reads a file of at most `limit` bytes, whatever its metadata say.
+/// Reads a file; returns an error if it has more than `limit` bytes, whatever its metadata say.
 pub(super) fn read_bounded(
     path: &Path,
     limit: u64,
@@ -32,7 +32,7 @@ pub(super) fn read_bounded(
     Ok(bytes)
 }
 
-/// Returns the text of a file: UTF-8, without a byte order mark.
+/// Returns the contents of a file as UTF-8 text, without a byte order mark.
 pub(super) fn text_of<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, SiteError> {
     let text = str::from_utf8(bytes).map_err(|error| SiteError::Line {
         path: path.into(),

@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// A stream of seeded bytes.
+/// A generator of pseudo-random bytes for bodies.
 pub(super) struct Filler(ChaCha8Rng);
 
 impl Filler {
@@ -11,14 +11,14 @@ impl Filler {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// Returns bytes of any value, which do not compress.
+    /// Returns random bytes of any value, which do not compress.
     pub(super) fn binary(&mut self, bytes: usize) -> Vec<u8> {
         let mut filled = vec![0; bytes];
         self.0.fill_bytes(&mut filled);
         filled
     }
 
-    /// Returns letters and blanks, which close no comment and no string.
+    /// Returns random letters and blanks, which cannot end a comment or a string.
     pub(super) fn letters(&mut self, bytes: usize) -> Vec<u8> {
         const LETTERS: [u8; 32] = *b"abcdefghijklmnopqrstuvwxyz aeint";
         let mut filled = self.binary(bytes);

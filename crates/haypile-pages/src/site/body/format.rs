@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::site::resource::ResourceKind;
 
-/// The format of a typed body.
+/// The file format of a generated body, such as HTML or PNG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -28,11 +28,11 @@ pub enum BodyFormat {
 }
 
 impl BodyFormat {
-    /// All formats.
+    /// All file formats of generated bodies.
     pub const ALL: [Self; 7] =
         [Self::Html, Self::Css, Self::Script, Self::Json, Self::Png, Self::Svg, Self::Woff2];
 
-    /// Returns the media type, as `Content-Type` has it.
+    /// Returns the media type of the format for `Content-Type`.
     pub fn media_type(self) -> &'static str {
         match self {
             Self::Html => "text/html; charset=utf-8",
@@ -45,7 +45,7 @@ impl BodyFormat {
         }
     }
 
-    /// Returns the extension of files.
+    /// Returns the file extension of the format.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Html => "html",
@@ -58,7 +58,7 @@ impl BodyFormat {
         }
     }
 
-    /// Whether a file of this format can load a resource of a kind.
+    /// Whether a file of this format can load a resource of this kind.
     pub fn loads(self, kind: ResourceKind) -> bool {
         match self {
             Self::Html => !matches!(kind, ResourceKind::Font | ResourceKind::Other),

@@ -24,7 +24,7 @@ const MAX_CHILDREN: usize = 10_000;
 /// The largest mark, so that a document of marks stays small.
 const MAX_MARK: u32 = 10_000;
 
-/// A body, as a recipe.
+/// A description from which a resource's body is generated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -40,20 +40,20 @@ pub enum SiteBody {
     Typed(TypedBody),
 }
 
-/// The recipe of a file that is valid and loads its children.
+/// The description of a body that is a valid file and loads other files (its children).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TypedBody {
-    /// The format.
+    /// The file format of the body.
     pub format: BodyFormat,
-    /// The size of the file in bytes, from [`Self::min_bytes`] to [`MAX_BODY_BYTES`]: comments, or
-    /// what a format has in their place, fill it up.
+    /// The size of the body in bytes, from [`Self::min_bytes`] to [`MAX_BODY_BYTES`]: comments, or
+    /// the format's equivalent, fill it up.
     pub bytes: u64,
-    /// The seed of the bytes that fill it up.
+    /// The seed of the random bytes that fill the body up.
     pub seed: u64,
     /// The files that a browser requests because of this one, in this order. A document has style
     /// sheets and scripts first, and a style sheet has other style sheets first.
     pub children: Vec<BodyChild>,
-    /// The number of elements of a document to which style sheets apply, one for each mark; 0 for
+    /// The number of a document's elements to which style sheets apply, one for each mark; 0 for
     /// other formats.
     pub marks: u32,
 }
@@ -63,7 +63,7 @@ pub struct TypedBody {
 pub struct BodyChild {
     /// The URL of the file, as [`super::Resource::url`].
     pub url: String,
-    /// The type of the file, which decides the way of loading it.
+    /// The type of the file, which decides how it is loaded.
     pub kind: ResourceKind,
     /// The element of the document that uses this image or font of a style sheet, from 1. A browser
     /// requests a font only if a text is drawn with it.
@@ -71,7 +71,7 @@ pub struct BodyChild {
 }
 
 impl SiteBody {
-    /// Returns the size, in bytes.
+    /// Returns the size of the body in bytes.
     #[expect(clippy::len_without_is_empty, reason = "an empty body is nothing special")]
     pub fn len(&self) -> u64 {
         match self {
@@ -80,7 +80,7 @@ impl SiteBody {
         }
     }
 
-    /// Makes the body: the same bytes each time, on every machine.
+    /// Generates the body: the same bytes each time, on every machine.
     pub fn bytes(&self) -> Vec<u8> {
         match self {
             Self::Generated { bytes, seed } => Filler::new(*seed).binary(len_of(*bytes)),

@@ -5,7 +5,8 @@
 
 use super::filler::Filler;
 
-/// The size of the smallest file: signature, header, pixel, an empty chunk and the end.
+/// The size of the smallest PNG file in bytes: signature, header, pixel, an empty chunk and the
+/// end.
 pub(super) const MIN_BYTES: usize =
     SIGNATURE.len() + 25 + CHUNK_BYTES + PIXEL.len() + CHUNK_BYTES * 2;
 
@@ -23,7 +24,7 @@ const PIXEL: [u8; 13] = [0x78, 0x01, 1, 2, 0, 0xFD, 0xFF, 0, 0, 0, 2, 0, 1];
 /// Ancillary, private, and safe to copy.
 const FILLER_TYPE: [u8; 4] = *b"hpDt";
 
-/// Makes a file of `bytes` bytes, which are at least [`MIN_BYTES`].
+/// Generates a PNG file of `bytes` bytes, at least [`MIN_BYTES`].
 pub(super) fn file(bytes: usize, filler: &mut Filler) -> Vec<u8> {
     let mut file = Vec::with_capacity(bytes);
     file.extend(SIGNATURE);

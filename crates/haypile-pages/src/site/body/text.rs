@@ -5,10 +5,10 @@ use super::format::BodyFormat;
 use super::{BodyChild, TypedBody};
 use crate::site::resource::ResourceKind;
 
-/// The first bytes of a WOFF2 file.
+/// The first bytes of a WOFF2 font file.
 pub(super) const WOFF2_SIGNATURE: &[u8] = b"wOF2";
 
-/// A text with a place that can be filled up.
+/// The text of a generated body, with a place that can be filled up.
 pub(super) struct Frame {
     before: String,
     /// The beginning and the end of a comment, or of a string.
@@ -19,13 +19,13 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Returns the size without filling.
+    /// Returns the size of the text in bytes, before it is filled up.
     pub(super) fn len(&self) -> usize {
         let comment = if self.has_comment { self.comment_len() } else { 0 };
         self.before.len() + comment + self.after.len()
     }
 
-    /// Fills the text up to `bytes` bytes, which are at least [`Self::len`].
+    /// Fills the text up to `bytes` bytes, at least [`Self::len`].
     pub(super) fn filled(&self, bytes: usize, filler: &mut Filler) -> Vec<u8> {
         let missing = bytes.saturating_sub(self.before.len() + self.after.len());
         let mut text = Vec::with_capacity(bytes);
@@ -48,7 +48,7 @@ impl Frame {
     }
 }
 
-/// Makes the text that loads the children of a body.
+/// Generates the text that loads the children of a body.
 pub(super) fn frame(body: &TypedBody) -> Frame {
     let frame =
         |before: String, comment, after| Frame { before, comment, after, has_comment: false };

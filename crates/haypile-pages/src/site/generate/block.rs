@@ -26,13 +26,13 @@ const MEDIAN: [u32; 6] = [8, 24, 4, 18, 15, 2];
 /// The per cent of a page's resources that all pages share, in the order of [`KINDS`].
 const SHARED_PERCENT: [u32; 6] = [50, 50, 100, 25, 0, 0];
 
-/// Numbers of resources, in the order of [`KINDS`].
+/// Numbers of resources of each kind, in the order of [`KINDS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KindCounts([u32; 6]);
 
 impl KindCounts {
-    /// Returns the resources of a page with this number of requests, in the proportions of the
-    /// median page.
+    /// Returns the numbers of resources for a page with this number of requests, in the proportions
+    /// of the median page.
     pub(super) fn of_page(requests: u32) -> Self {
         let whole: u32 = MEDIAN.iter().sum();
         let mut counts = MEDIAN.map(|median| (median * requests / whole).max(1));
@@ -47,7 +47,7 @@ impl KindCounts {
         Self(counts)
     }
 
-    /// Returns the resources that all pages share.
+    /// Returns the numbers of resources that all pages share.
     pub(super) fn shared(&self) -> Self {
         let mut shared = [0; 6];
         for (index, shared) in shared.iter_mut().enumerate() {
@@ -56,7 +56,7 @@ impl KindCounts {
         Self(shared)
     }
 
-    /// Returns the resources without those of `other`.
+    /// Returns the numbers of resources minus those of `other`.
     pub(super) fn without(&self, other: &Self) -> Self {
         let mut rest = self.0;
         for (rest, other) in rest.iter_mut().zip(other.0) {
@@ -66,20 +66,21 @@ impl KindCounts {
     }
 }
 
-/// A resource of a block.
+/// A resource of a generated page, before it has a URL of the site.
 pub(super) struct Item {
     pub(super) kind: ResourceKind,
     pub(super) url: String,
     pub(super) body: TypedBody,
-    /// The indices of the children, from 0 in the shared block, and behind it in a page's.
+    /// The indices of the resources that this one loads: first those of the shared block, then
+    /// those of the page's own.
     pub(super) children: Vec<usize>,
 }
 
-/// Resources that belong together.
+/// The resources of one generated page, or those that all pages share.
 pub(super) struct SiteBlock {
-    /// The resources; a page's own document is the first of its block.
+    /// The resources of the block; in a page's block, the document comes first.
     pub(super) items: Vec<Item>,
-    /// The number of resources of the shared block, with which the indices of children begin.
+    /// The number of resources in the shared block; the indices of children count these first.
     pub(super) shared_len: usize,
     /// The indices of the document's children.
     top: Vec<usize>,
@@ -87,7 +88,8 @@ pub(super) struct SiteBlock {
 }
 
 impl SiteBlock {
-    /// Draws a block; all its URLs contain `folder`, and `first_mark` is the first free mark.
+    /// Generates the resources that belong together; all their URLs contain `folder`, and
+    /// `first_mark` is the first unused number of an element with a style.
     pub(super) fn draw(
         rng: &mut ChaCha8Rng,
         counts: &KindCounts,
@@ -100,7 +102,7 @@ impl SiteBlock {
         block
     }
 
-    /// Draws the block of a page: its document, and the resources of the page alone.
+    /// Generates the resources of a page: its document, and what only this page loads.
     pub(super) fn draw_page(
         rng: &mut ChaCha8Rng,
         counts: &KindCounts,
@@ -138,23 +140,23 @@ impl SiteBlock {
         block
     }
 
-    /// Returns the number of marks, in this block and those before it.
+    /// Returns the number of elements with a style, in this block and those before it.
     pub(super) fn marks(&self) -> u32 {
         self.next_mark - 1
     }
 
-    /// Returns the bytes of all bodies.
+    /// Returns the total length of all bodies in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.items.iter().map(|item| item.body.bytes).sum()
     }
 
-    /// Returns the smallest possible sum of the bytes of all bodies.
+    /// Returns the smallest possible total length of all bodies in bytes.
     pub(super) fn min_bytes(&self) -> u64 {
         self.items.iter().map(|item| item.body.min_bytes()).sum()
     }
 
-    /// Scales all bodies, so that the sum of their bytes is `bytes`, which is at least
-    /// [`Self::min_bytes`]. Returns the sum.
+    /// Scales all bodies to a total length of `bytes`, at least [`Self::min_bytes`]; returns the
+    /// total.
     pub(super) fn scale_to(&mut self, bytes: u64) -> u64 {
         let drawn = u128::from(self.bytes()).max(1);
         let mut least = Vec::new();

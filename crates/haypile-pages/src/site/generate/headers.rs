@@ -49,8 +49,8 @@ impl Freshness {
     }
 }
 
-/// Adds headers to all resources. Every per cent is of all of them, and not drawn for each, so that
-/// small sites have the frequencies too.
+/// Adds response headers to all generated resources. Percentages apply to all resources together
+/// instead of being drawn for each, so that small sites have the same frequencies.
 pub(super) fn add(resources: &mut [Resource], rng: &mut ChaCha8Rng, now: SystemTime) {
     let count = resources.len();
     let mut rules = Vec::with_capacity(count);

@@ -54,41 +54,42 @@ use super::resource::{Resource, ResourceKind};
 
 pub use percentile::{Percentile, UnknownPercentile};
 
-/// The wait of a request that a script makes, which stands for the script's execution.
+/// The wait before a request that a script makes, which stands for the script's execution.
 pub const SCRIPT_WAIT: Duration = Duration::from_millis(5);
 
-/// The smallest number of requests of a page: one of each type, and a second script.
+/// The smallest number of requests of a generated page: one of each type, and a second script.
 pub const MIN_REQUESTS: u32 = 8;
 
-/// The weight of the heaviest page, in bytes.
+/// The largest weight of a generated page, in bytes.
 pub const MAX_PAGE_BYTES: u64 = 512 << 20;
 
-/// A generator of sites.
+/// A generator of web sites for measurements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generator {
-    /// The seed: sites of different seeds have different sizes, headers and bodies.
+    /// The seed of the site: other seeds give other sizes, headers and bodies.
     pub seed: u64,
-    /// The number of pages.
+    /// The number of pages to generate.
     pub pages: usize,
     /// The number of requests of a page, at least [`MIN_REQUESTS`].
     pub requests: u32,
-    /// The number of bytes of the bodies of a page, at most [`MAX_PAGE_BYTES`].
+    /// The total length of a page's bodies in bytes, at most [`MAX_PAGE_BYTES`].
     pub page_bytes: u64,
 }
 
 impl Generator {
-    /// Makes a generator of pages at a percentile of HTTP Archive.
+    /// Returns a generator of pages at a percentile of HTTP Archive's pages.
     pub fn at_percentile(seed: u64, pages: usize, percentile: Percentile) -> Self {
         Self { seed, pages, requests: percentile.requests(), page_bytes: percentile.page_bytes() }
     }
 
-    /// Makes a generator of pages of this weight, with the requests that pages of HTTP Archive of
-    /// this weight have: interpolated, and beyond its 10th and 90th percentiles those of these.
+    /// Returns a generator of pages of this weight in bytes, with the number of requests that HTTP
+    /// Archive's pages of this weight have: interpolated, and limited to its 10th and 90th
+    /// percentiles.
     pub fn of_weight(seed: u64, pages: usize, page_bytes: u64) -> Self {
         Self { seed, pages, requests: percentile::requests_of_weight(page_bytes), page_bytes }
     }
 
-    /// Generates the site, whose `Last-Modified` and `Expires` lie before and after `now`.
+    /// Generates a site, whose `Last-Modified` and `Expires` are before and after `now`.
     ///
     /// # Errors
     ///

@@ -36,8 +36,8 @@ fn tenths(kind: ResourceKind) -> [u64; 11] {
     }
 }
 
-/// Draws `count` sizes: one from each of as many equal parts of the distribution, in random order, so that few have the
-/// same mean as many.
+/// Draws `count` sizes of resources at random: one from each of as many equal parts of the
+/// distribution, so that the mean depends little on `count`.
 pub(super) fn draw(rng: &mut ChaCha8Rng, kind: ResourceKind, count: usize) -> Vec<u64> {
     let parts = count as u64;
     let mut sizes: Vec<_> =
@@ -46,7 +46,7 @@ pub(super) fn draw(rng: &mut ChaCha8Rng, kind: ResourceKind, count: usize) -> Ve
     sizes
 }
 
-/// Draws the size of a page's own document: from the upper half.
+/// Draws the size of a page's document at random, from the upper half of the distribution.
 pub(super) fn draw_root(rng: &mut ChaCha8Rng) -> u64 {
     at(ResourceKind::Html, ONE / 2 + below(rng, ONE / 2))
 }
@@ -60,7 +60,7 @@ fn at(kind: ResourceKind, part: u64) -> u64 {
     low + (high - low) * rest / ONE
 }
 
-/// Draws a number below a limit that is small next to 2^32.
+/// Draws a random number below a limit much smaller than 2^32.
 pub(super) fn below(rng: &mut ChaCha8Rng, limit: u64) -> u64 {
     (u64::from(rng.next_u32()) * limit) >> 32
 }

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use super::pages::Loaded;
 use crate::site::resource::ResourceKind;
 
-/// The initiator of a load.
+/// The load that caused another load (its initiator).
 pub(super) struct Cause {
     pub(super) after: Option<usize>,
     pub(super) is_inferred: bool,
 }
 
-/// Earlier loads of a page that can cause others.
+/// Earlier loads of a page that may have caused others.
 #[derive(Default)]
 pub(super) struct Candidates {
     /// The end, kind and index of documents, style sheets and scripts.
@@ -48,8 +48,8 @@ impl Candidates {
     }
 }
 
-/// Finds the initiator of a load among the earlier ones; `by_url` has them by their URLs, and
-/// `redirects` those that redirect by the URLs that they lead to.
+/// Finds the initiator of a load among the earlier loads of its page; `by_url` has them by URL, and
+/// `redirects` those that redirect by the URL that they lead to.
 pub(super) fn find_cause(
     load: &Loaded<'_>,
     by_url: &HashMap<&str, usize>,

@@ -14,39 +14,40 @@ const MAX_READ_HEADERS: usize = 1_000;
 /// Callers' parents in a stack of calls that are read, at most.
 const MAX_PARENTS: usize = 32;
 
-/// An entry that can be loaded, or the reason why it cannot be.
+/// An entry of a HAR file that can be loaded, or the reason why it cannot be.
 #[derive(Debug)]
 pub(super) struct HarEntry {
-    /// The id of the entry's page; empty if it has none.
+    /// The id of the page that the entry belongs to; empty if it has none.
     pub(super) page: String,
-    /// The start of the request, in milliseconds since 1970.
+    /// The start of the entry's request, in milliseconds since 1970.
     pub(super) started_ms: Option<f64>,
     /// The time from the start of the request to the end of the response, in milliseconds.
     pub(super) took_ms: f64,
     pub(super) exchange: Result<Exchange, Skip>,
 }
 
-/// A request and its response.
+/// A request and its response in a HAR file.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    /// The URL, as resources have it.
+    /// The URL of the request, in the normal form of resources.
     pub(super) url: String,
     pub(super) status: u16,
     pub(super) kind: ResourceKind,
     pub(super) body: BodySize,
-    /// Header lines: names in lower case, and values as they are.
+    /// Response header lines: names in lower case, and unchanged values.
     pub(super) headers: Vec<(String, String)>,
-    /// The media type without parameters that the tool wrote, for responses without `Content-Type`.
+    /// The media type that the recording tool wrote, without parameters, for responses without
+    /// `Content-Type`.
     pub(super) media_type: String,
-    /// Whether the browser's cache answered.
+    /// Whether the browser's cache answered the request.
     pub(super) is_from_cache: bool,
-    /// The URL of the initiator.
+    /// The URL of the load that caused this one.
     pub(super) initiator: Option<String>,
     /// The URL that a redirect leads to.
     pub(super) redirects_to: Option<String>,
 }
 
-/// The reason why an entry is not loaded.
+/// The reason why an entry of a HAR file is not loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Skip {
     NoUrl,
@@ -79,7 +80,7 @@ impl HarEntry {
         }
     }
 
-    /// Returns the end of the response, in milliseconds since 1970.
+    /// Returns the end of the entry's response, in milliseconds since 1970.
     pub(super) fn ended_ms(&self) -> Option<f64> {
         Some(self.started_ms? + self.took_ms)
     }
@@ -132,13 +133,13 @@ impl Exchange {
     }
 }
 
-/// Reads a time as milliseconds since 1970.
+/// Parses a HAR file's time as milliseconds since 1970.
 pub(super) fn time_ms(value: &Value) -> Option<f64> {
     let time: jiff::Timestamp = value.as_str()?.trim().parse().ok()?;
     Some(time.as_duration().as_secs_f64() * 1000.0)
 }
 
-/// Reads a finite number, also from a text.
+/// Parses a finite number, which may be written as text.
 pub(super) fn number(value: &Value) -> Option<f64> {
     let number = match value {
         Value::String(text) => text.trim().parse().ok()?,
@@ -147,7 +148,7 @@ pub(super) fn number(value: &Value) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// Converts a number that is not negative.
+/// Converts a number that is not negative to an integer; `None` otherwise.
 pub(super) fn whole(number: f64) -> Option<u64> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
     let whole = number as u64;

@@ -38,17 +38,18 @@ use flate2::read::MultiGzDecoder;
 use super::error::SiteError;
 use super::source::{SiteSource, read_bounded};
 
-/// The largest HAR file, in bytes. Nearly all of a larger one are bodies, which are not used.
+/// The largest size of a HAR file, in bytes. Larger files consist mostly of bodies, which are not
+/// used.
 pub const MAX_HAR_BYTES: u64 = 256 << 20;
 
-/// The largest number of entries, of all pages.
+/// The largest number of entries in a HAR file, over all pages.
 pub const MAX_HAR_ENTRIES: usize = 100_000;
 
-/// The largest number of pages.
+/// The largest number of pages in a HAR file.
 pub const MAX_HAR_PAGES: usize = 1_000;
 
-/// Reads a HAR file of at most [`MAX_HAR_BYTES`], even if gzip has compressed it; `now` is the time that the HAR's
-/// first request is moved to.
+/// Reads a HAR file of at most [`MAX_HAR_BYTES`], which may be compressed by gzip; the times of the
+/// site are shifted so that its first request is at `now`.
 ///
 /// # Errors
 ///
@@ -75,7 +76,7 @@ fn unpacked(path: &Path, bytes: &[u8], advice: &'static str) -> Result<Vec<u8>, 
     Ok(unpacked)
 }
 
-/// Reads the contents of a HAR file; `path` is for messages.
+/// Parses the contents of a HAR file; `path` is its name in messages.
 ///
 /// # Errors
 ///

@@ -10,16 +10,16 @@ use crate::site::model::{MAX_LOADS_PER_PAGE, Site};
 use crate::site::names::PageNames;
 use crate::site::page::{MAX_WAIT, Page, PageLoad};
 
-/// A load of a page, among which the causes of other loads are found.
+/// A load of a page in a HAR file, as a possible cause of other loads.
 pub(super) struct Loaded<'a> {
     pub(super) exchange: &'a Exchange,
-    /// The time at which the request began, in milliseconds since 1970.
+    /// The time at which the load's request began, in milliseconds since 1970.
     pub(super) started_ms: f64,
-    /// The time at which the response ended, in milliseconds since 1970.
+    /// The time at which the load's response ended, in milliseconds since 1970.
     pub(super) ended_ms: f64,
 }
 
-/// Adds a page for each page of the HAR that loads something.
+/// Adds a page to the site for each page of the HAR file that loads something.
 pub(super) fn add(log: &Log, site: &mut Site, warnings: &mut Vec<String>) {
     let resources: HashMap<_, _> =
         site.resources.iter().map(|resource| resource.url.as_str()).zip(0..).collect();

@@ -13,7 +13,7 @@ use crate::site::body::SiteBody;
 use crate::site::model::Site;
 use crate::site::resource::{Resource, is_header_value};
 
-/// Makes the resources of a HAR, in the order in which they occur.
+/// Returns a site with the resources of a HAR file, in the order in which they occur.
 pub(super) fn collect(log: &Log, now: SystemTime, warnings: &mut Vec<String>) -> Site {
     let mut skipped: BTreeMap<Skip, usize> = BTreeMap::new();
     let mut best: Vec<Best<'_>> = Vec::new();

@@ -7,7 +7,8 @@ use haypile::ByteSize;
 use crate::site::page::MAX_WAIT;
 use crate::site::resource::ResourceKind;
 
-/// The directives of `Cache-Control` that a list knows; those that end with `=` take seconds.
+/// The directives of `Cache-Control` that a list of resources may have; those that end with `=`
+/// take seconds.
 pub const DIRECTIVES: [&str; 11] = [
     "max-age=",
     "s-maxage=",
@@ -22,7 +23,7 @@ pub const DIRECTIVES: [&str; 11] = [
     "immutable",
 ];
 
-/// The words of a line.
+/// The words of a line in a list of resources.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct ListLine<'a> {
     pub(super) url: &'a str,
@@ -38,7 +39,7 @@ pub(super) struct ListLine<'a> {
 }
 
 impl<'a> ListLine<'a> {
-    /// Reads the words of a line, which has one at least.
+    /// Parses the words of a line in a list of resources, at least one.
     pub(super) fn parse(text: &'a str) -> Result<Self, String> {
         let mut words = text.split_ascii_whitespace();
         let mut line = Self { url: words.next().unwrap_or_default(), ..Self::default() };
@@ -48,12 +49,12 @@ impl<'a> ListLine<'a> {
         Ok(line)
     }
 
-    /// Whether the line has more than a URL and a wait.
+    /// Whether the line states more than a URL and a wait.
     pub(super) fn describes_resource(&self) -> bool {
         *self != Self { url: self.url, wait: self.wait, ..Self::default() }
     }
 
-    /// Returns the header lines of the resource.
+    /// Returns the response header lines that a line of a list states.
     pub(super) fn headers(&self, kind: ResourceKind, seed: u64) -> Vec<(String, String)> {
         let mut headers = Vec::new();
         let media_type = self.media_type.unwrap_or_else(|| kind.media_type());
@@ -133,7 +134,7 @@ fn wait(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// Returns the part of a line before its comment.
+/// Returns the part of a list's line before its comment.
 pub(super) fn without_comment(text: &str) -> &str {
     let begins =
         |(at, _): &(usize, &str)| text[..*at].chars().next_back().is_none_or(char::is_whitespace);

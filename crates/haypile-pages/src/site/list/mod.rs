@@ -50,16 +50,16 @@ use line::ListLine;
 
 pub use line::DIRECTIVES;
 
-/// The largest list, in bytes.
+/// The largest size of a list of resources, in bytes.
 pub const MAX_LIST_BYTES: u64 = 64 << 20;
 
-/// The size of a resource whose line has none, in bytes.
+/// The size in bytes of a resource whose line states none.
 pub const DEFAULT_BYTES: u64 = 10_000;
 
-/// The address that relative URLs are resolved against.
+/// The base address against which relative URLs in a list are resolved.
 pub const BASE_URL: &str = "http://site.test/";
 
-/// Reads a list of at most [`MAX_LIST_BYTES`].
+/// Reads a list of resources of at most [`MAX_LIST_BYTES`].
 ///
 /// # Errors
 ///
@@ -69,8 +69,8 @@ pub fn read(path: &Path) -> Result<SiteSource, SiteError> {
     parse(path, &read_bounded(path, MAX_LIST_BYTES, advice)?)
 }
 
-/// Reads the contents of a list; `path` is for messages. There are no warnings: a line that cannot
-/// be used is an error.
+/// Parses a list of resources; `path` is its name in messages. There are no warnings: a line that
+/// cannot be used is an error.
 ///
 /// # Errors
 ///
