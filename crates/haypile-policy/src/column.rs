@@ -6,8 +6,8 @@ use std::ops::{Index, IndexMut};
 use super::Slot;
 use crate::prefetch::{prefetch, prefetch_to_write};
 
-/// An array with one value for each slot. It has the memory that its slots need and no more: the
-/// driver reserves in steps that suit it, and gives slots back.
+/// An array with one value for each slot (the number of an entry). It allocates exactly what its
+/// slots need: the driver reserves in suitable steps, and returns slots.
 #[derive(Debug)]
 pub(crate) struct SlotColumn<T>(Vec<T>);
 
@@ -18,7 +18,7 @@ impl<T> Default for SlotColumn<T> {
 }
 
 impl<T: Default> SlotColumn<T> {
-    /// Makes room for the slots below number `slots`.
+    /// Allocates room for the slots below number `slots`.
     pub(crate) fn reserve(&mut self, slots: usize) {
         if slots > self.0.len() {
             // `resize_with` alone would double the capacity.
@@ -27,18 +27,18 @@ impl<T: Default> SlotColumn<T> {
         }
     }
 
-    /// Moves the value of slot `from` to slot `to`.
+    /// Moves the value of the entry in slot `from` to slot `to`.
     pub(crate) fn relocate(&mut self, from: Slot, to: Slot) {
         self[to] = mem::take(&mut self[from]);
     }
 
-    /// Drops the slots from number `slots` on.
+    /// Drops the values of the slots from number `slots` on.
     pub(crate) fn drop_slots(&mut self, slots: usize) {
         self.0.truncate(slots);
         self.0.shrink_to_fit();
     }
 
-    /// Prefetches the value of a slot.
+    /// Prefetches the value of the entry in a slot.
     #[inline]
     pub(crate) fn prefetch(&self, slot: Slot) {
         if let Some(value) = self.0.get(slot as usize) {
@@ -46,7 +46,7 @@ impl<T: Default> SlotColumn<T> {
         }
     }
 
-    /// Prefetches the value of a slot, to change it.
+    /// Prefetches the value of the entry in a slot, to change it.
     #[inline]
     pub(crate) fn prefetch_to_write(&self, slot: Slot) {
         if let Some(value) = self.0.get(slot as usize) {
@@ -54,12 +54,12 @@ impl<T: Default> SlotColumn<T> {
         }
     }
 
-    /// Returns the number of slots that there is room for.
+    /// Returns the number of slots for which memory is allocated.
     pub(crate) fn slots(&self) -> usize {
         self.0.len()
     }
 
-    /// Returns the bytes of memory that the column takes.
+    /// Returns the bytes of memory that the array takes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.0.capacity() * size_of::<T>()
     }

@@ -4,7 +4,7 @@ use super::link::Links;
 use super::ranking::best_first;
 use super::{Newcomer, Policy, PolicyKind, Queue, Ranked, Slot};
 
-/// The name and options of `fifo`.
+/// The name and parameters of the policy `fifo`.
 pub const KIND: PolicyKind = PolicyKind {
     name: "fifo",
     summary: "first in, first out; a hit changes nothing",
@@ -19,7 +19,7 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    /// Returns an empty queue.
+    /// Returns an empty FIFO queue.
     pub fn new() -> Self {
         Self { links: Links::new() }
     }

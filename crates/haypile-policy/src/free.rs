@@ -1,14 +1,14 @@
 //! Lists of free slot and node numbers, which are reused.
 
-/// The free numbers of slots or nodes; numbers at or above the current number of slots are skipped.
+/// A list of free numbers of slots or nodes; numbers that are no longer in range are skipped.
 #[derive(Debug, Default)]
 pub(crate) struct FreeList {
     numbers: Vec<u32>,
 }
 
 impl FreeList {
-    /// Adds a number to the free ones. Without memory for that it is lost to [`pop`](Self::pop): whoever drops slots
-    /// searches for it.
+    /// Adds a number to the list of free ones. If no memory can be allocated, [`pop`](Self::pop)
+    /// never returns it, and the caller has to search for it.
     #[inline]
     pub(crate) fn push(&mut self, number: u32) {
         if self.numbers.len() < self.numbers.capacity() || self.grow() {
@@ -31,7 +31,7 @@ impl FreeList {
         self.numbers.is_empty()
     }
 
-    /// Drops the numbers from `slots` on, and returns memory to the allocator.
+    /// Drops the free numbers from `slots` on, and returns memory to the allocator.
     pub(crate) fn shrink(&mut self, slots: usize) {
         self.numbers.retain(|number| (*number as usize) < slots);
         self.numbers.shrink_to_fit();

@@ -82,22 +82,22 @@ pub mod wtinylfu;
 pub use ranking::Ranked;
 pub use spec::{Param, PolicyError, PolicyKind, PolicySpec, PolicyVisitor};
 
-/// The dense number of an entry: an index into the arrays of a policy and of its driver.
+/// The number of an entry (its slot): an index into the arrays of a policy and of its driver.
 ///
 /// A driver reuses the slots of entries that left. The simulator uses the trace's dense key
 /// numbers, so that there an entry that returns has the slot it had before.
 pub type Slot = u32;
 
-/// The properties that a policy may know of an entry that is about to be stored.
+/// The properties of an entry that is about to be stored, as far as a policy may know them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Newcomer {
     /// A hash of the key that is the same each time the key is seen.
     pub fingerprint: u64,
-    /// The entry's weight: bytes, or 1 where objects are counted.
+    /// The entry's weight: its size in bytes, or 1 if objects are counted.
     pub weight: u64,
 }
 
-/// An eviction policy.
+/// An eviction policy: it decides which entry leaves a full cache.
 ///
 /// The sequence of calls that a driver makes is described in the [module documentation](self).
 /// A policy has to be deterministic: the same calls give the same victims.
@@ -251,11 +251,12 @@ pub trait Policy: Send + Sync {
     }
 }
 
-/// One queue of a policy, as [`Policy::queues`] dumps it.
+/// One queue of a policy, as [`Policy::queues`] returns it for tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queue {
-    /// The name that the policy's paper gives it.
+    /// The queue's name in the policy's paper.
     pub name: &'static str,
-    /// Slots, or for ghosts the fingerprints, from the next to leave to the last.
+    /// Slots of the queue's entries (or fingerprints, for ghosts), from the next to be evicted to
+    /// the last.
     pub entries: Vec<u64>,
 }

@@ -12,7 +12,8 @@ struct Link {
     toward_head: u32,
 }
 
-/// `LISTS` lists over one set of slots. New entries go to the head; the tail leaves first.
+/// `LISTS` linked lists over one set of slots. New entries go to the head; the tail is evicted
+/// first.
 #[derive(Debug)]
 pub struct Links<const LISTS: usize> {
     nodes: Vec<Link>,
@@ -25,14 +26,14 @@ impl<const LISTS: usize> Default for Links<LISTS> {
 }
 
 impl<const LISTS: usize> Links<LISTS> {
-    /// Returns empty lists.
+    /// Returns empty linked lists.
     #[inline]
     pub fn new() -> Self {
         let sentinels = (0..index(LISTS)).map(|at| Link { toward_tail: at, toward_head: at });
         Self { nodes: sentinels.collect() }
     }
 
-    /// Makes room for the slots below number `slots`.
+    /// Allocates links for the slots below number `slots`.
     #[inline]
     pub fn reserve(&mut self, slots: usize) {
         let nodes = slots + LISTS;
@@ -43,7 +44,7 @@ impl<const LISTS: usize> Links<LISTS> {
         }
     }
 
-    /// Prefetches the links of `slot`, to change them.
+    /// Prefetches the links of a slot, to change them.
     #[inline]
     pub fn prefetch_to_write(&self, slot: Slot) {
         if let Some(node) = self.nodes.get(slot as usize + LISTS) {
@@ -51,7 +52,7 @@ impl<const LISTS: usize> Links<LISTS> {
         }
     }
 
-    /// Places `slot`, which is in no list, at the head of `list`.
+    /// Inserts a slot, which is in no list, at the head of `list`.
     #[inline]
     pub fn push_head(&mut self, list: usize, slot: Slot) {
         let node = slot + index(LISTS);
@@ -61,7 +62,7 @@ impl<const LISTS: usize> Links<LISTS> {
         self.nodes[list].toward_tail = node;
     }
 
-    /// Removes `slot` from the list that it is in.
+    /// Removes a slot from the list that it is in.
     #[inline]
     pub fn unlink(&mut self, slot: Slot) {
         let link = self.nodes[slot as usize + LISTS];
@@ -69,14 +70,14 @@ impl<const LISTS: usize> Links<LISTS> {
         self.nodes[link.toward_tail as usize].toward_head = link.toward_head;
     }
 
-    /// Moves `slot`, which is in some list, to the head of `list`.
+    /// Moves a slot, which is in some list, to the head of `list`.
     #[inline]
     pub fn move_to_head(&mut self, list: usize, slot: Slot) {
         self.unlink(slot);
         self.push_head(list, slot);
     }
 
-    /// Moves all slots of `from` to the head of `to`.
+    /// Moves all slots of list `from` to the head of list `to`.
     pub fn move_all(&mut self, from: usize, to: usize) {
         let Link { toward_tail: first, toward_head: last } = self.nodes[from];
         let (from, to) = (index(from), index(to));
@@ -91,7 +92,7 @@ impl<const LISTS: usize> Links<LISTS> {
         self.nodes[to as usize].toward_tail = first;
     }
 
-    /// Puts `to`, which is in no list, in the place of `from`, which is in none afterwards.
+    /// Replaces slot `from`, in its list, by slot `to`, which is in no list.
     #[inline]
     pub fn relocate(&mut self, from: Slot, to: Slot) {
         let link = self.nodes[from as usize + LISTS];
@@ -101,26 +102,26 @@ impl<const LISTS: usize> Links<LISTS> {
         self.nodes[link.toward_tail as usize].toward_head = node;
     }
 
-    /// Drops the slots from number `slots` on, and none of them is in a list.
+    /// Drops the links of the slots from number `slots` on, none of which is in a list.
     #[inline]
     pub fn drop_slots(&mut self, slots: usize) {
         self.nodes.truncate(slots + LISTS);
         self.nodes.shrink_to_fit();
     }
 
-    /// Returns the next slot to leave `list`: its tail.
+    /// Returns the tail of `list`: the next slot to be evicted.
     #[inline]
     pub fn tail(&self, list: usize) -> Option<Slot> {
         Self::slot(self.nodes[list].toward_head)
     }
 
-    /// Returns the neighbour of `slot` on the side of the head; `None` at the head.
+    /// Returns the neighbour of a slot towards the head of its list; `None` at the head.
     #[inline]
     pub fn toward_head(&self, slot: Slot) -> Option<Slot> {
         Self::slot(self.nodes[slot as usize + LISTS].toward_head)
     }
 
-    /// Removes the tail of `list`, and returns it.
+    /// Removes and returns the tail of `list`.
     #[inline]
     pub fn pop_tail(&mut self, list: usize) -> Option<Slot> {
         let slot = self.tail(list)?;
@@ -134,7 +135,7 @@ impl<const LISTS: usize> Links<LISTS> {
         std::iter::successors(self.tail(list), |slot| self.toward_head(*slot))
     }
 
-    /// Returns the slots of `list` as [`Queue`](super::Queue) shows them.
+    /// Returns the slots of `list` in the form of [`Queue`](super::Queue), for tests.
     #[inline]
     pub fn dump(&self, list: usize) -> Vec<u64> {
         self.iter(list).map(u64::from).collect()

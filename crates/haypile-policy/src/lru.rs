@@ -4,7 +4,7 @@ use super::link::Links;
 use super::ranking::best_first;
 use super::{Newcomer, Policy, PolicyKind, Queue, Ranked, Slot};
 
-/// The name and options of `lru`.
+/// The name and parameters of the policy `lru`.
 pub const KIND: PolicyKind = PolicyKind {
     name: "lru",
     summary: "least recently used",
@@ -12,14 +12,14 @@ pub const KIND: PolicyKind = PolicyKind {
     params: &[],
 };
 
-/// The LRU policy: a read or a new value makes an entry the youngest.
+/// The LRU policy: a read or a new value makes an entry the most recently used.
 #[derive(Debug)]
 pub struct Lru {
     links: Links<1>,
 }
 
 impl Lru {
-    /// Returns an empty queue.
+    /// Returns an empty LRU queue.
     pub fn new() -> Self {
         Self { links: Links::new() }
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use super::Slot;
 use super::column::SlotColumn;
 
-/// A counter of hits for each slot.
+/// Counters of hits, one for each slot.
 ///
 /// Two hits that race may count as one; a policy that only asks "was it used, and about how
 /// often" does not mind. Everything but [`raise`](Self::raise) happens under an exclusive lock.
@@ -16,12 +16,12 @@ use super::column::SlotColumn;
 pub(super) struct Marks(SlotColumn<AtomicU8>);
 
 impl Marks {
-    /// Makes room for the slots below number `slots`.
+    /// Allocates counters for the slots below number `slots`.
     pub(super) fn reserve(&mut self, slots: usize) {
         self.0.reserve(slots);
     }
 
-    /// Counts a hit on the entry in `slot`, up to `max`.
+    /// Counts a hit on the entry in a slot, up to `max`.
     #[inline]
     pub(super) fn raise(&self, slot: Slot, max: u8) {
         let mark = &self.0[slot];
@@ -32,35 +32,35 @@ impl Marks {
         }
     }
 
-    /// Prefetches the counter of `slot`.
+    /// Prefetches the hit counter of a slot.
     #[inline]
     pub(super) fn prefetch(&self, slot: Slot) {
         self.0.prefetch(slot);
     }
 
-    /// Returns the counter of `slot`.
+    /// Returns the hit counter of a slot.
     #[inline]
     pub(super) fn get(&self, slot: Slot) -> u8 {
         self.0[slot].load(Relaxed)
     }
 
-    /// Sets the counter of `slot`.
+    /// Sets the hit counter of a slot.
     #[inline]
     pub(super) fn set(&mut self, slot: Slot, count: u8) {
         *self.0[slot].get_mut() = count;
     }
 
-    /// Moves the counter of slot `from` to slot `to`.
+    /// Moves the hit counter of slot `from` to slot `to`.
     pub(super) fn relocate(&mut self, from: Slot, to: Slot) {
         self.0.relocate(from, to);
     }
 
-    /// Drops the slots from number `slots` on.
+    /// Drops the hit counters of the slots from number `slots` on.
     pub(super) fn drop_slots(&mut self, slots: usize) {
         self.0.drop_slots(slots);
     }
 
-    /// Returns the bytes of memory that these marks take.
+    /// Returns the bytes of memory that the hit counters take.
     pub(super) fn memory_bytes(&self) -> usize {
         self.0.memory_bytes()
     }

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "instructions that take any address")]
 
-/// Bytes of a line of the processor's cache.
+/// The length of a line of the processor's cache, in bytes.
 pub const CACHE_LINE_BYTES: usize = 64;
 
 /// Prefetches the cache line at this address.

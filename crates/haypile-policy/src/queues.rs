@@ -6,8 +6,8 @@ use super::column::SlotColumn;
 use super::link::Links;
 use super::weight::Weights;
 
-/// `LISTS` queues over one set of slots. A slot is in one of them at most; new entries go to the
-/// head.
+/// `LISTS` queues over one set of slots, with the weights of entries. A slot is in one of them at
+/// most; new entries go to the head.
 #[derive(Debug)]
 pub(super) struct Queues<W, const LISTS: usize> {
     links: Links<LISTS>,
@@ -27,7 +27,7 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         }
     }
 
-    /// Makes room for the slots below number `slots`.
+    /// Allocates room for the slots below number `slots`.
     pub(super) fn reserve(&mut self, slots: usize) {
         self.links.reserve(slots);
         self.weights.reserve(slots);
@@ -42,20 +42,20 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         self.weights.prefetch(slot);
     }
 
-    /// Returns the queue that `slot` is in.
+    /// Returns the number of the queue that a slot is in.
     #[inline]
     pub(super) fn of(&self, slot: Slot) -> usize {
         usize::from(self.list[slot])
     }
 
-    /// Returns the weight of the entry in `slot`: what it counts of the capacity, in bytes or as
+    /// Returns the weight of the entry in a slot: how much of the capacity it takes, in bytes or as
     /// one object.
     #[inline]
     pub(super) fn weight(&self, slot: Slot) -> u64 {
         self.weights.get(slot)
     }
 
-    /// Returns the sum of the weights in a queue.
+    /// Returns the sum of the weights of a queue's entries.
     #[inline]
     pub(super) fn sum(&self, list: usize) -> u64 {
         self.sums[list]
@@ -95,7 +95,7 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         self.links.unlink(slot);
     }
 
-    /// Changes the weight of an entry, and returns the old one.
+    /// Changes the weight of an entry, and returns the previous one.
     pub(super) fn reweigh(&mut self, slot: Slot, weight: u64) -> u64 {
         let old = self.weights.replace(slot, weight);
         let sum = &mut self.sums[usize::from(self.list[slot])];
@@ -110,20 +110,20 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         self.weights.relocate(from, to);
     }
 
-    /// Drops the slots from number `slots` on, all of which were free.
+    /// Drops the slots from number `slots` on, all of which are free.
     pub(super) fn drop_slots(&mut self, slots: usize) {
         self.links.drop_slots(slots);
         self.list.drop_slots(slots);
         self.weights.drop_slots(slots);
     }
 
-    /// Returns the next slot to leave a queue: its tail.
+    /// Returns the tail of a queue: the next slot to be evicted.
     #[inline]
     pub(super) fn tail(&self, list: usize) -> Option<Slot> {
         self.links.tail(list)
     }
 
-    /// Returns the neighbour of `slot` on the side of the head.
+    /// Returns the neighbour of a slot towards the head of its queue.
     pub(super) fn toward_head(&self, slot: Slot) -> Option<Slot> {
         self.links.toward_head(slot)
     }
@@ -133,7 +133,7 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         self.links.iter(list)
     }
 
-    /// Returns the slots of a queue as [`Queue`](super::Queue) shows them.
+    /// Returns the slots of a queue in the form of [`Queue`](super::Queue), for tests.
     pub(super) fn dump(&self, list: usize) -> Vec<u64> {
         self.links.dump(list)
     }

@@ -7,7 +7,7 @@ use super::ranking::best_first;
 use super::weight::{Weights, share};
 use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot};
 
-/// The name and options of `s3fifo`.
+/// The name and parameters of the policy `s3fifo`.
 pub const KIND: PolicyKind = PolicyKind {
     name: "s3fifo",
     summary: "three FIFO queues; the best mean byte hit ratio, and the default",
@@ -67,7 +67,7 @@ pub struct S3Fifo<W: Weights, M: Memory> {
 }
 
 impl<W: Weights, M: Memory> S3Fifo<W, M> {
-    /// Returns empty queues for a cache of `capacity`.
+    /// Returns empty queues of S3-FIFO for a cache of `capacity`.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -5,7 +5,7 @@ use crate::Slot;
 use crate::free::FreeList;
 use crate::prefetch::{prefetch, prefetch_to_write};
 
-/// A table of records in numbered slots, whose free slots are reused.
+/// A table of records in numbered slots; free slots are reused.
 #[derive(Debug)]
 pub struct Slab<T> {
     records: Vec<Option<T>>,
@@ -90,7 +90,7 @@ impl<T> Slab<T> {
         self.records[slot as usize].as_ref().expect("callers pass occupied slots")
     }
 
-    /// Whether the slab has to grow for one more record.
+    /// Whether the table has to grow for one more record.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.records.len() == self.records.capacity()
@@ -115,13 +115,14 @@ impl<T> Slab<T> {
         self.taken == 0
     }
 
-    /// Whether there are enough free slots to make dropping some worthwhile.
+    /// Whether enough slots are free to make dropping some worthwhile.
     #[inline]
     pub fn is_sparse(&self) -> bool {
         self.records.len() > self.taken + self.taken / 8 + 64
     }
 
-    /// Drops the last slot. An entry there first moves to a free slot; the move is returned.
+    /// Drops the last slot of the table. An entry there first moves to a free slot; the move is
+    /// returned.
     ///
     /// # Panics
     ///
@@ -142,7 +143,7 @@ impl<T> Slab<T> {
         moved
     }
 
-    /// Returns the entries in the existing occupied slots of `range`.
+    /// Returns the records in the occupied slots of a range.
     #[inline]
     pub fn range(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = &T> {
         self.records.iter().take(range.end).skip(range.start).flatten()

@@ -6,7 +6,7 @@ use super::ranking::best_first;
 use super::weight::{Weights, share};
 use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot};
 
-/// The name and options of `slru`.
+/// The name and parameters of the policy `slru`.
 pub const KIND: PolicyKind = PolicyKind {
     name: "slru",
     summary: "three LRU segments: eden, probation, and a protected one that is hard to leave",
@@ -49,23 +49,24 @@ const PROTECTED_USES: u8 = 2;
 /// After how many operations per entry the frequencies are halved.
 const AGING_PERIOD: u64 = 10;
 
-/// The sizes of the segments, in per cent of the capacity. Probation has the rest.
+/// The sizes of SLRU's segments, in per cent of the capacity. The probation segment has the rest.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// The size of the eden segment, which holds new entries.
+    /// The size of the eden segment (for new entries), in per cent of the capacity.
     pub eden: f64,
-    /// The size of the protected segment, which holds entries that were hit on probation.
+    /// The size of the protected segment (for entries that were hit on probation), in per cent of
+    /// the capacity.
     pub protected: f64,
 }
 
 impl Config {
-    /// Returns the configuration that `spec` asks for.
+    /// Returns the sizes of segments that a policy's parameters state.
     pub fn of(spec: &PolicySpec) -> Self {
         Self { eden: spec.value("eden"), protected: spec.value("protected") }
     }
 }
 
-/// RelStorage's segmented LRU policy.
+/// RelStorage's segmented LRU policy (SLRU).
 ///
 /// A newcomer enters eden. Eden's oldest goes on: straight to protected until that is full, later
 /// to probation. When the cache is full it competes there with probation's oldest: the one hit
@@ -92,7 +93,7 @@ pub struct Slru<W, const EXCEEDS: bool> {
 }
 
 impl<W: Weights, const EXCEEDS: bool> Slru<W, EXCEEDS> {
-    /// Returns empty segments for a cache of `capacity`.
+    /// Returns empty segments of SLRU for a cache of `capacity`.
     pub fn new(capacity: u64, config: Config) -> Self {
         let mut policy = Self {
             segments: Queues::new(),

@@ -5,7 +5,7 @@ use super::ranking::best_first;
 use super::weight::Weights;
 use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot};
 
-/// The name and options of `slru4`.
+/// The name and parameters of the policy `slru4`.
 pub const KIND: PolicyKind = PolicyKind {
     name: "slru4",
     summary: "four equal LRU segments; a hit moves an entry one segment up (libCacheSim's SLRU)",
@@ -47,7 +47,7 @@ pub struct Slru4<W> {
 }
 
 impl<W: Weights> Slru4<W> {
-    /// Returns empty segments for a cache of `capacity`.
+    /// Returns empty segments of `slru4` for a cache of `capacity`.
     pub fn new(capacity: u64, spec: &PolicySpec) -> Self {
         Self {
             queues: Queues::new(),

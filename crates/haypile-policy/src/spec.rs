@@ -10,10 +10,10 @@ use super::ghost::{BySlot, Memory};
 use super::weight::{PerSlot, Unit};
 use super::{Policy, arc, clock, fifo, lirs, lru, s3fifo, segment, sieve, slru, slru4, wtinylfu};
 
-/// The properties of a policy that are known before one is built.
+/// The description of an eviction policy: its name, its paper and its parameters.
 #[derive(Debug)]
 pub struct PolicyKind {
-    /// The name in URLs and on the command line.
+    /// The policy's name in URLs and on the command line.
     pub name: &'static str,
     /// A description of the policy in one line, for people.
     pub summary: &'static str,
@@ -26,17 +26,17 @@ pub struct PolicyKind {
 /// A parameter of a policy.
 #[derive(Debug)]
 pub struct Param {
-    /// The name of the parameter.
+    /// The name of the policy's parameter.
     pub name: &'static str,
-    /// The value it has unless told otherwise.
+    /// The default value of the parameter.
     pub default: f64,
-    /// The smallest value allowed.
+    /// The smallest allowed value of the parameter.
     pub min: f64,
-    /// The largest value allowed.
+    /// The largest allowed value of the parameter.
     pub max: f64,
-    /// Whether only whole numbers are allowed.
+    /// Whether the parameter takes only whole numbers.
     pub whole: bool,
-    /// A description, with its unit.
+    /// A description of the parameter, with its unit.
     pub help: &'static str,
 }
 
@@ -55,7 +55,7 @@ static KINDS: [&PolicyKind; 11] = [
     &segment::KIND,
 ];
 
-/// A policy and its parameters.
+/// The name of a policy with the values of its parameters.
 ///
 /// ```
 /// use haypile_policy::PolicySpec;
@@ -71,8 +71,8 @@ pub struct PolicySpec {
     values: Vec<f64>,
 }
 
-/// Receives the policy that a [`PolicySpec`] names, as its own type, so that the code that drives
-/// it is compiled for it.
+/// A function that receives the policy named by a [`PolicySpec`] as its own type, so that the
+/// caller's code is compiled for each policy.
 pub trait PolicyVisitor {
     /// The result of the visit.
     type Output;
@@ -82,18 +82,19 @@ pub trait PolicyVisitor {
 }
 
 impl PolicySpec {
-    /// Returns the kinds of all policies.
+    /// Returns the descriptions of all policies.
     pub fn kinds() -> &'static [&'static PolicyKind] {
         &KINDS
     }
 
-    /// Reads a list of policies separated by commas. A part that is `name=value` is a parameter of
+    /// Parses a list of policies separated by commas. A part that is `name=value` is a parameter of
     /// the policy before it: `lru,s3fifo:small=10,threshold=1,sieve` are three.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, PolicyError> {
         Self::split_list(text).iter().map(|text| text.parse()).collect()
     }
 
-    /// Splits a list as [`parse_list`](Self::parse_list) reads it, whatever the parts name.
+    /// Splits a list of policies at the commas at which [`parse_list`](Self::parse_list) does,
+    /// without checking the names.
     pub fn split_list(text: &str) -> Vec<String> {
         let mut texts: Vec<String> = Vec::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -109,12 +110,12 @@ impl PolicySpec {
         texts
     }
 
-    /// Returns the properties of this policy.
+    /// Returns the description of this policy.
     pub fn kind(&self) -> &'static PolicyKind {
         self.kind
     }
 
-    /// Whether the policy may exceed the bound, so that only the simulator runs it.
+    /// Whether the policy may exceed the cache's size, so that only the simulator can run it.
     pub fn exceeds_bound(&self) -> bool {
         struct Ask;
 
@@ -134,7 +135,7 @@ impl PolicySpec {
         self.kind.name == segment::KIND.name
     }
 
-    /// Returns the value of a parameter of this policy.
+    /// Returns the value of one of this policy's parameters.
     ///
     /// # Panics
     ///
@@ -144,7 +145,7 @@ impl PolicySpec {
         self.values[position.expect("a parameter that the policy declares")]
     }
 
-    /// Passes a function that makes the policy to `visitor`; returns `None` for the file store's
+    /// Calls `visitor` with a function that creates the policy; returns `None` for the file store's
     /// policy, which is not a [`Policy`].
     ///
     /// `weighted` says whether entries differ in weight (bytes) or all weigh 1 (objects); `M` how
@@ -208,7 +209,7 @@ impl PolicySpec {
     }
 }
 
-/// A policy that cannot be had under the name given.
+/// The error of an unknown policy, or of a wrong parameter.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {

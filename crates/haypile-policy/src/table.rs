@@ -20,8 +20,8 @@ const LOWEST: u128 = 0x0101_0101_0101_0101_0101_0101;
 /// The highest bit of the tag of each cell.
 const HIGHEST: u128 = LOWEST << 7;
 
-/// Makes a hash of a fingerprint for tables that read its low and its high bits: fingerprints may be
-/// small numbers, which differ only in the low ones.
+/// Mixes the bits of a fingerprint for tables that use its low and its high bits, because
+/// fingerprints may be small numbers.
 #[inline]
 pub fn spread(fingerprint: u64) -> u64 {
     // Knuth's multiplicative hashing: 2^64 over the golden ratio.
@@ -69,7 +69,7 @@ impl Iterator for Cells {
     }
 }
 
-/// A set of numbers, indexed by the hashes of what they stand for.
+/// A hash table of numbers, which stand for entries.
 ///
 /// The highest bits of a hash and its bits 16 to 23 should vary. In a large table, a number takes 8
 /// to 11 bytes. All operations take constant time on average.
@@ -80,19 +80,19 @@ pub struct Table {
 }
 
 impl Table {
-    /// Returns the number of numbers.
+    /// Returns how many numbers the table contains.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the table has no number.
+    /// Whether the table contains no number.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns the numbers that the table has room for.
+    /// Returns how many numbers the table has memory for.
     #[inline]
     pub fn capacity(&self) -> usize {
         self.chunks.len() * FULL
@@ -104,7 +104,7 @@ impl Table {
         self.locate(hash, is_it).map(|(at, cell)| self.chunks[at].numbers[cell])
     }
 
-    /// Prefetches the chunk that [`find`](Self::find) reads first.
+    /// Prefetches the part of the table that [`find`](Self::find) reads first.
     #[inline]
     pub fn prefetch(&self, hash: u64) {
         if let Some(chunk) = self.chunks.get(self.home(hash)) {
@@ -112,7 +112,8 @@ impl Table {
         }
     }
 
-    /// Prefetches the chunk that is probably changed by [`insert`](Self::insert) or [`remove`](Self::remove).
+    /// Prefetches the part of the table that [`insert`](Self::insert) or [`remove`](Self::remove)
+    /// probably changes.
     #[inline]
     pub fn prefetch_to_write(&self, hash: u64) {
         if let Some(chunk) = self.chunks.get(self.home(hash)) {
@@ -120,8 +121,8 @@ impl Table {
         }
     }
 
-    /// Returns the number that [`find`](Self::find) would ask about first, if it begins with the chunk that
-    /// [`prefetch`](Self::prefetch) fetches.
+    /// Returns the number that [`find`](Self::find) would test first, if it is in the part of the
+    /// table that [`prefetch`](Self::prefetch) fetches.
     #[inline]
     pub fn likely(&self, hash: u64) -> Option<u32> {
         let chunk = self.chunks.get(self.home(hash))?;
@@ -138,7 +139,7 @@ impl Table {
         self.len += 1;
     }
 
-    /// Removes a number.
+    /// Removes a number from the table.
     ///
     /// # Panics
     ///
@@ -155,7 +156,7 @@ impl Table {
         }
     }
 
-    /// Replaces a number by another.
+    /// Replaces a number in the table by another.
     ///
     /// # Panics
     ///
@@ -166,14 +167,15 @@ impl Table {
         self.chunks[at].numbers[cell] = to;
     }
 
-    /// Removes all numbers; the memory stays.
+    /// Removes all numbers from the table, and keeps its memory.
     #[inline]
     pub fn clear(&mut self) {
         self.chunks.fill(Chunk::default());
         self.len = 0;
     }
 
-    /// Frees memory that is needed neither for `capacity` numbers nor for those in the table.
+    /// Frees memory of the table that is needed neither for `capacity` numbers nor for its present
+    /// ones.
     #[inline]
     pub fn shrink_to(&mut self, capacity: usize, hash_of: impl Fn(u32) -> u64) {
         let chunks = capacity.max(self.len).div_ceil(FULL);

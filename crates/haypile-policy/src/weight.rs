@@ -86,7 +86,8 @@ impl Weights for PerSlot {
     }
 }
 
-/// Computes `percent` of `whole`, rounded down: the part of a capacity that a parameter stands for.
+/// Returns `percent` per cent of `whole`, rounded down: the part of a capacity that a policy's
+/// parameter stands for.
 pub fn share(whole: u64, percent: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,

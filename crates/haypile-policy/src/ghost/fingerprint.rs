@@ -4,7 +4,7 @@ use super::super::Slot;
 use super::super::column::SlotColumn;
 use super::never_relocated;
 
-/// The fingerprint of the entry in each slot.
+/// The fingerprints (hashes of keys) of the entries in slots.
 pub trait Fingerprints: Default + Send + Sync + 'static {
     /// Makes room for the slots below number `slots`.
     fn reserve(&mut self, slots: usize);
@@ -22,7 +22,8 @@ pub trait Fingerprints: Default + Send + Sync + 'static {
     fn memory_bytes(&self) -> usize;
 }
 
-/// [`Fingerprints`] for slots that belong to one key permanently: the slot is the fingerprint.
+/// [`Fingerprints`] for slots that belong to one key permanently: the slot's number is the
+/// fingerprint.
 #[derive(Debug, Default)]
 pub struct SlotIsFingerprint;
 

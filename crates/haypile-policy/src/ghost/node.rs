@@ -8,8 +8,8 @@ use super::super::free::FreeList;
 use super::{never_relocated, slot_of};
 use crate::table::spread;
 
-/// Numbers of entries that keep their place in a policy's lists after their slot was taken away:
-/// a ghost among residents, as LIRS has them.
+/// Numbers of entries that keep their place in a policy's lists after their slot was freed: a ghost
+/// among residents, as LIRS has them.
 ///
 /// Nodes are dense like slots; [`attach`](Self::attach) says when the policy has to grow.
 pub trait Nodes: Default + Send + Sync + 'static {
@@ -50,7 +50,7 @@ pub trait Nodes: Default + Send + Sync + 'static {
     fn memory_bytes(&self) -> usize;
 }
 
-/// [`Nodes`] for slots that belong to one key permanently: slot, node and fingerprint are one
+/// [`Nodes`] for slots that belong to one key permanently: slot, node and fingerprint are the same
 /// number.
 #[derive(Debug, Default)]
 pub struct SlotNodes {
@@ -129,7 +129,7 @@ struct Node {
     slot: Slot,
 }
 
-/// [`Nodes`] for slots that are reused.
+/// [`Nodes`] for slots that are reused for other keys.
 #[derive(Debug, Default)]
 pub struct FingerprintNodes {
     by_slot: SlotColumn<u32>,

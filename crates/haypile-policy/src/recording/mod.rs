@@ -12,20 +12,20 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 pub use read::{Damaged, Record, RecordReader};
 pub use write::{Payload, RecordedEntry};
 
-/// The first eight bytes of a file. The high bit, the line ends and the `SUB` reveal a transfer in
-/// text mode.
+/// The first eight bytes of a recording. The high bit, the line ends and the `SUB` reveal a
+/// transfer in text mode.
 pub const MAGIC: [u8; 8] = *b"\x89HPR\r\n\x1a\n";
-/// The written format version: major and minor.
+/// The version of the recording format that is written: major and minor.
 pub const VERSION: (u16, u16) = (1, 0);
-/// Bytes of a file header.
+/// The length of a recording's file header in bytes.
 pub const HEADER_BYTES: usize = 64;
-/// Bytes of a block header.
+/// The length of a recording's block header in bytes.
 pub const BLOCK_HEADER_BYTES: usize = 40;
-/// The length from which a payload is written to the file.
+/// The length in bytes from which the collected records are written to the file.
 pub const FULL_PAYLOAD_BYTES: usize = 64 << 10;
-/// The bound on a payload: a full one followed by the longest record fits.
+/// The largest length of a block's records in bytes: full ones followed by the longest record fit.
 pub const MAX_PAYLOAD_BYTES: usize = 256 << 10;
-/// Bytes of a hashed key.
+/// The length of a hashed key in a recording, in bytes.
 pub const HASH_BYTES: usize = 8;
 
 /// Reveals the byte order: 01 02 03 04 in a little-endian file's integer 0x04030201.
@@ -39,7 +39,7 @@ pub fn hash_key(key: &[u8]) -> [u8; HASH_BYTES] {
     xxh3_64(key).to_le_bytes()
 }
 
-/// The kind of an operation.
+/// The kind of a recorded operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -98,18 +98,18 @@ const HAS_TTL: u8 = 1 << 6;
 /// The operation changed nothing.
 const NO_EFFECT: u8 = 1 << 7;
 
-/// The header of a file.
+/// The file header of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileHeader {
-    /// The time of day at the origin of the file's times, in nanoseconds since 1970.
+    /// The time of day at which the recording's times are zero, in nanoseconds since 1970.
     pub origin_unix_ns: u64,
-    /// The id of the writing process.
+    /// The id of the process that wrote the recording.
     pub process: u32,
-    /// Whether keys are hashed.
+    /// Whether the recording contains hashes instead of keys.
     pub hashed_keys: bool,
 }
 
-/// The reason why a file's header is refused.
+/// The reason why the header of a recording is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
@@ -134,7 +134,7 @@ pub enum HeaderError {
 }
 
 impl FileHeader {
-    /// Returns the header as bytes.
+    /// Encodes the recording's header as bytes.
     pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -149,7 +149,7 @@ impl FileHeader {
         bytes
     }
 
-    /// Parses and checks a header.
+    /// Parses and checks a recording's header.
     ///
     /// # Errors
     ///
@@ -185,7 +185,7 @@ pub enum End {
     Full = 2,
 }
 
-/// The content of a block.
+/// The content of a recording's block: records, or the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block {
     /// Records of operations.
@@ -201,19 +201,20 @@ pub enum Block {
     End(End),
 }
 
-/// The header of a block.
+/// The header of a recording's block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
     /// The content of the block.
     pub block: Block,
-    /// The time from which the first record counts, in nanoseconds since the file's origin.
+    /// The time to which the block's first record is relative, in nanoseconds since the recording's
+    /// origin.
     pub first_ns: u64,
-    /// A lower bound on the times in later blocks, in nanoseconds since the file's origin.
+    /// A lower bound on the times in later blocks, in nanoseconds since the recording's origin.
     pub floor_ns: u64,
 }
 
 impl BlockHeader {
-    /// Returns the header as bytes, with the checksum of this payload.
+    /// Encodes the block's header as bytes, with the checksum of its records.
     pub fn to_bytes(self, payload: &[u8]) -> [u8; BLOCK_HEADER_BYTES] {
         let mut bytes = [0; BLOCK_HEADER_BYTES];
         let (mark, numbers) = match self.block {
@@ -233,7 +234,7 @@ impl BlockHeader {
         bytes
     }
 
-    /// Parses a header. Only the length is checked here, so that the payload can be read;
+    /// Parses a block's header. Only the length is checked here, so that the records can be read;
     /// [`is_sound`](Self::is_sound) then checks the whole block.
     ///
     /// # Errors
@@ -259,12 +260,12 @@ impl BlockHeader {
         })
     }
 
-    /// Whether the checksum in the header matches the header and the payload.
+    /// Whether the checksum in a block's header matches the header and the records.
     pub fn is_sound(bytes: &[u8; BLOCK_HEADER_BYTES], payload: &[u8]) -> bool {
         checksum(bytes, payload) == u64::from_le_bytes(array(bytes, 32))
     }
 
-    /// Returns the bytes of the payload.
+    /// Returns the length of the block's records in bytes.
     pub fn payload_bytes(&self) -> usize {
         match self.block {
             Block::Records { payload_bytes, .. } => payload_bytes as usize,

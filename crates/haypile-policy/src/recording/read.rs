@@ -4,32 +4,32 @@ use std::ops::Range;
 
 use super::{HAS_SIZE, HAS_TTL, HASH_BYTES, KIND_BITS, KNOWN_KEY, Kind, NO_EFFECT, varint};
 
-/// The error for a block with bytes that no recorder writes.
+/// The error of a recording's block with bytes that no recorder writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the block is damaged")]
 pub struct Damaged;
 
-/// One operation of a recording.
+/// One operation in a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The kind of operation.
+    /// The kind of the recorded operation.
     pub kind: Kind,
     /// Whether the operation changed something; true for reads.
     pub effect: bool,
-    /// The time of the operation, in nanoseconds since the file's origin.
+    /// The time of the operation, in nanoseconds since the recording's origin.
     pub time_ns: u64,
-    /// Bytes of the value that was read or written.
+    /// The size of the value that was read or written, in bytes.
     pub size_bytes: Option<u64>,
-    /// The TTL given, in microseconds; 0 for "never expires".
+    /// The TTL of the write, in microseconds; 0 for "never expires".
     pub ttl_us: Option<u64>,
-    /// The position of the key, or its hash, in the payload.
+    /// The position of the key, or of its hash, in the block.
     pub key: Range<usize>,
-    /// Bytes of the key before it was hashed.
+    /// The length of the key in bytes, before it was hashed.
     pub key_bytes: usize,
 }
 
-/// Iterates over the records of a block. Each call takes the payload, so that a caller can keep
-/// both together.
+/// An iterator over the records of a recording's block. Each call takes the block's bytes, so that
+/// a caller can keep both together.
 #[derive(Debug)]
 pub struct RecordReader {
     at: usize,
@@ -41,12 +41,12 @@ pub struct RecordReader {
 }
 
 impl RecordReader {
-    /// Starts a payload of `records` records, whose times count from `first_ns`.
+    /// Returns an iterator over `records` records, whose times are relative to `first_ns`.
     pub fn new(records: u32, first_ns: u64, hashed_keys: bool) -> Self {
         Self { at: 0, left: records, time_ns: first_ns, hashed_keys, keys: Vec::new() }
     }
 
-    /// Returns the next record; `None` after the last.
+    /// Returns the next record of the block; `None` after the last.
     ///
     /// # Errors
     ///

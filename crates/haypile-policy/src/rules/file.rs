@@ -3,17 +3,17 @@
 //! A segment is free, open (records are appended to it) or sealed, and belongs to a queue from the
 //! moment it is opened. Nothing here keeps state between calls: the store's is in the mapped file.
 
-/// The highest frequency of an entry; further hits change nothing.
+/// The highest number of uses that an entry of a file store counts; further hits change nothing.
 pub const MAX_FREQUENCY: u8 = 3;
 
-/// Free segments that are not for writes: what is kept of a segment that is recycled goes there.
+/// The number of free segments that are reserved for records kept by recycling.
 pub const RESERVED_SEGMENTS: u32 = 2;
 
-/// The highest number of segments that one write recycles. Of the last of them nothing is kept, so
+/// The highest number of segments that one write recycles. Nothing of the last of them is kept, so
 /// that one is free in the end.
 pub const MAX_RECYCLED: u32 = 4;
 
-/// The queue of a segment.
+/// The queue of a segment in a file store: small (new entries) or main.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
     /// The small queue, which holds new entries: a filter for those that are used once.
@@ -22,8 +22,9 @@ pub enum Queue {
     Main,
 }
 
-/// Returns the queue that a record is written to. `replaces` is where the record is that it
-/// replaces; without one, `is_ghost` says whether the key left the small queue not long ago.
+/// Returns the queue that a record is written to. `replaces` is the queue of the record that it
+/// replaces; without one, `is_ghost` says whether the key was evicted from the small queue
+/// recently.
 #[inline]
 pub fn queue_of_write(replaces: Option<Queue>, is_ghost: impl FnOnce() -> bool) -> Queue {
     match replaces {
@@ -33,31 +34,31 @@ pub fn queue_of_write(replaces: Option<Queue>, is_ghost: impl FnOnce() -> bool) 
     }
 }
 
-/// The bounds that recycling works by.
+/// The rules by which a file store recycles segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// The number of segments up to which the small queue is spared.
+    /// The number of segments up to which the small queue is not recycled.
     pub small_segments: u32,
-    /// The frequency that earns a record of the small queue a place in the main queue.
+    /// The number of uses with which a record of the small queue moves to the main queue.
     pub threshold: u8,
-    /// The most bytes of a recycled segment that are kept; no more than a segment has.
+    /// The largest number of bytes of a recycled segment that are kept; at most a segment's size.
     pub kept_bytes: u64,
 }
 
-/// A sealed segment, or a run of them that holds one record.
+/// A sealed segment of a file store, or several that hold one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sealed {
-    /// The queue of the segment.
+    /// The queue (small or main) of the segment.
     pub queue: Queue,
     /// The position in the order of opening: a segment that was opened later has a higher number.
     pub opened: u64,
-    /// Whether the segment has no live record, or only expired ones.
+    /// Whether the segment has no live records, or only expired ones.
     pub is_dead: bool,
 }
 
 impl Rules {
-    /// Chooses the sealed segment to recycle, by the number it is given with; returns `None` if
-    /// there are none. `small_segments` are those of the small queue, open ones included.
+    /// Chooses the sealed segment to recycle, and returns its number; `None` if there are none.
+    /// `small_segments` is the number of segments in the small queue, including open ones.
     ///
     /// A dead one, if there is any; else the small queue's oldest while that queue has more than
     /// its share, and its youngest sealed segment is not all it has; else the main queue's oldest.
@@ -85,15 +86,15 @@ impl Rules {
         dead.or(preferred).or(other).map(|(_, number)| number)
     }
 
-    /// Returns the most bytes that are kept of a segment when the same write has recycled
-    /// `recycled` segments before it.
+    /// Returns the largest number of bytes to keep of a segment, when the same write has already
+    /// recycled `recycled` segments.
     #[inline]
     pub fn allowed_bytes(&self, recycled: u32) -> u64 {
         if recycled + 1 < MAX_RECYCLED { self.kept_bytes } else { 0 }
     }
 
-    /// Returns the frequency that a record of `queue` is kept with, in the main queue, if it is
-    /// kept.
+    /// Returns the number of uses with which a record of `queue` is kept in the main queue; `None`
+    /// if it is evicted.
     #[inline]
     pub fn kept_frequency(&self, queue: Queue, frequency: u8) -> Option<u8> {
         match queue {
@@ -103,11 +104,11 @@ impl Rules {
     }
 }
 
-/// Live bytes by the frequency of their records.
+/// Live bytes of a segment, by the number of uses of their records.
 pub type BytesByFrequency = [u64; MAX_FREQUENCY as usize + 1];
 
-/// Decides for each record of a recycled segment whether it is kept: the highest frequency first,
-/// and of one frequency the youngest.
+/// Decides for each record of a recycled segment whether it is kept: the most used first, and of
+/// equally used ones the youngest.
 #[derive(Clone, Copy, Debug)]
 pub struct Keeping {
     rules: Rules,
@@ -120,7 +121,7 @@ pub struct Keeping {
 }
 
 impl Keeping {
-    /// Returns the decisions for a segment of `queue` with this number of live bytes, of which
+    /// Returns the decisions for a segment of `queue` with these live bytes, of which
     /// `allowed_bytes` may be kept.
     pub fn new(rules: Rules, queue: Queue, bytes: &BytesByFrequency, allowed_bytes: u64) -> Self {
         let mut keeping =
@@ -137,8 +138,8 @@ impl Keeping {
         keeping
     }
 
-    /// Returns the frequency that a live record is kept with; `None` if it is evicted. To be asked
-    /// once of each, from the oldest to the youngest.
+    /// Returns the number of uses with which a live record is kept; `None` if it is evicted. To be
+    /// called once for each record, from the oldest to the youngest.
     ///
     /// Frequencies that have changed since they were added up do no harm: no more bytes are kept
     /// than are allowed.

@@ -17,19 +17,19 @@ pub const MAX_SIZE_BYTES: u64 = 256 << 30;
 /// The largest number of shards of a memory store.
 pub const MAX_SHARDS: usize = 1 << 10;
 
-/// The charge of an entry in addition to its record, in bytes: the metadata of the store and of the
-/// default policy, as a test measures them.
+/// The number of bytes that an entry counts in addition to its record: the metadata of the store
+/// and of the default policy, as a test measures them.
 ///
 /// That is 64 on average, and up to 80 where tables have just doubled. With the store's own part,
 /// `fifo` and `lru` take some 26, `clock` and `sieve` 27, `slru4` 36, `slru` 40, `wtinylfu` 56,
 /// `arc` 44 to 68 (the more it reads twice, the more ghosts it has), and `lirs` 110.
 pub const OVERHEAD_BYTES: u64 = 72;
 
-/// The header of a record before its key and value, in bytes.
+/// The length of a record's header before its key and value, in bytes.
 pub const HEADER_BYTES: u64 = 40;
 
-/// Returns the bytes that an entry is charged in a memory store: its record, which is the key, the
-/// value and a header, rounded up as common allocators do, and [`OVERHEAD_BYTES`].
+/// Returns the number of bytes that an entry counts in a memory store: its record (the key, the
+/// value and a header), rounded up as common allocators do, and [`OVERHEAD_BYTES`].
 ///
 /// The simulator charges the same when it predicts this store.
 #[inline]
@@ -39,7 +39,7 @@ pub const fn charge(key_bytes: u64, value_bytes: u64) -> u64 {
     (asked.saturating_add(15) & !15).saturating_add(OVERHEAD_BYTES)
 }
 
-/// Returns the longest value for which [`charge`] stays within `limit_bytes`, if any.
+/// Returns the length of the longest value whose [`charge`] is within `limit_bytes`, if any.
 #[inline]
 pub const fn longest_value(key_bytes: u64, limit_bytes: u64) -> Option<u64> {
     let Some(record_bytes) = limit_bytes.checked_sub(OVERHEAD_BYTES) else { return None };
@@ -68,13 +68,13 @@ fn shards_for(size_bytes: u64, cpus: usize) -> usize {
     shards.min(1 << large.ilog2())
 }
 
-/// Returns the hash of a key in a store whose hash function has this seed.
+/// Returns the hash of a key in a memory store with this seed.
 #[inline]
 pub fn fingerprint(key: &[u8], seed: u64) -> u64 {
     xxh3_64_with_seed(key, seed)
 }
 
-/// Returns the shard of a key among `shards`, a power of two.
+/// Returns the number of the shard that a key belongs to, among `shards`, a power of two.
 #[inline]
 pub fn shard_of(fingerprint: u64, shards: usize) -> usize {
     // The index uses the highest bits and those from 16 to 23.
@@ -82,8 +82,8 @@ pub fn shard_of(fingerprint: u64, shards: usize) -> usize {
     bits & (shards - 1)
 }
 
-/// Returns the bytes to claim of `free_bytes` in the pool: `wanted_bytes`, or the available part if that
-/// is at least `needed_bytes`; `None` for nothing.
+/// Returns the number of bytes that a shard takes from a pool with `free_bytes`: `wanted_bytes`, or
+/// all if that is at least `needed_bytes`; `None` for nothing.
 #[inline]
 pub fn claimed(free_bytes: i64, needed_bytes: u64, wanted_bytes: u64) -> Option<u64> {
     let free = u64::try_from(free_bytes).unwrap_or(0);
@@ -91,42 +91,43 @@ pub fn claimed(free_bytes: i64, needed_bytes: u64, wanted_bytes: u64) -> Option<
     (free >= needed_bytes && claimed > 0).then_some(claimed)
 }
 
-/// The bytes of one shard, in use and claimed.
+/// The numbers of bytes that one shard of a memory store uses and may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardBytes {
-    /// The sum of the entries' charges.
+    /// The sum of the bytes that the shard's entries count.
     pub used: u64,
-    /// Bytes claimed from the pool; `used` never exceeds them.
+    /// The number of bytes that the shard has taken from the pool; `used` never exceeds it.
     pub budget: u64,
-    /// The shard's part of the store's size.
+    /// The shard's equal part of the store's size, in bytes.
     pub fair_share: u64,
-    /// Whether the store has this shard only.
+    /// Whether the shard is the only one of its store.
     pub is_alone: bool,
 }
 
 impl ShardBytes {
-    /// Returns the bytes that the shard lacks for `more` bytes.
+    /// Returns the number of bytes that the shard lacks for `more` bytes.
     #[inline]
     pub fn missing(self, more: u64) -> u64 {
         (self.used + more).saturating_sub(self.budget)
     }
 
-    /// Returns the bytes that have to leave the shard for an entry of `weight`, once it has got `given`
-    /// bytes from other shards. They are those of the entries that the newcomer has to be worth.
+    /// Returns the number of bytes that the shard has to evict for an entry of `weight`, after it
+    /// has got `given` bytes from other shards. The policy compares the new entry with these
+    /// victims.
     #[inline]
     pub fn leaving(self, weight: u64, given: u64) -> u64 {
         (self.used + weight).saturating_sub(self.budget + given)
     }
 
-    /// Returns the bytes that the shard claims at once if the pool has them.
+    /// Returns the number of bytes that the shard takes at once if the pool has them.
     #[inline]
     pub fn batch(self) -> u64 {
         if self.is_alone { u64::MAX } else { self.fair_share / 64 }
     }
 
-    /// Returns the bytes to take from other shards where the pool has too little: the need of an entry
-    /// of `weight` that is larger than all that this shard has; or its fair share, if it has clearly
-    /// less.
+    /// Returns the number of bytes to take from other shards if the pool has too little: for an
+    /// entry of `weight` that is larger than the whole shard; or up to the fair share, if the shard
+    /// has clearly less.
     #[inline]
     pub fn wanted(self, weight: u64) -> Option<u64> {
         let is_poor = !self.is_alone && self.budget < self.fair_share - self.fair_share / 8;
@@ -134,21 +135,21 @@ impl ShardBytes {
         (wanted > self.budget).then(|| wanted - self.budget)
     }
 
-    /// Returns the capacity that the policy divides among its queues: the fair share, unless the shard
-    /// has clearly more, because an entry in it needs that.
+    /// Returns the capacity that the policy divides among its queues: the fair share, unless the
+    /// shard has clearly more because an entry needs it.
     #[inline]
     pub fn policy_capacity(self) -> u64 {
         let is_rich = self.budget > self.fair_share + self.fair_share / 8;
         if is_rich { self.budget } else { self.fair_share }
     }
 
-    /// Returns the bytes above the fair share.
+    /// Returns the number of bytes that the shard has above its fair share.
     #[inline]
     pub fn excess(self) -> u64 {
         self.budget.saturating_sub(self.fair_share)
     }
 
-    /// Returns the bytes to give back to the pool after entries were removed.
+    /// Returns the number of bytes to return to the pool after entries were removed.
     #[inline]
     pub fn idle(self) -> Option<u64> {
         let idle = self.budget - self.used;
