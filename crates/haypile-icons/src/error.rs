@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file that is not an icon, or cannot be read. A cache that fails causes none: icons are then made
-/// without it.
+/// The error of a file that is not an icon, or cannot be read. A failing cache is not an error:
+/// icons are rendered without it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IconError {
@@ -43,7 +43,7 @@ impl IconError {
         Self::Io { path: path.into(), source }
     }
 
-    /// Whether the file is not there any more.
+    /// Whether the error is that the file does not exist any more.
     pub(crate) fn is_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }

@@ -32,8 +32,7 @@ enum PixmapBytes {
 }
 
 impl Pixmap {
-    /// Returns a picture of these pixels; `None` if their number is not width times height, or is
-    /// 0.
+    /// Returns a picture with these pixels; `None` if their number is 0 or not width times height.
     pub fn new(width: u32, height: u32, rgba: Vec<u8>) -> Option<Self> {
         let bytes = bytes_of(width, height)?;
         (rgba.len() == bytes).then(|| Self {
@@ -43,17 +42,17 @@ impl Pixmap {
         })
     }
 
-    /// Returns the width in pixels.
+    /// Returns the width of the picture in pixels.
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// Returns the height in pixels.
+    /// Returns the height of the picture in pixels.
     pub fn height(&self) -> u32 {
         self.height
     }
 
-    /// Returns the bytes of all pixels.
+    /// Returns the bytes of all pixels of the picture.
     pub fn pixels(&self) -> &[u8] {
         match &self.bytes {
             PixmapBytes::Own(bytes) => bytes,
@@ -85,7 +84,7 @@ impl Pixmap {
         Ok(file)
     }
 
-    /// Returns the picture of a PNG file's bytes.
+    /// Decodes a PNG file's bytes as a picture.
     ///
     /// # Errors
     ///
@@ -94,8 +93,8 @@ impl Pixmap {
         crate::render::of_png_bytes(bytes)
     }
 
-    /// Encodes the picture for a cache, with the path that it was made of, the stamp of that file, and the day of the
-    /// note under which the picture is gathered; 0 if it is not.
+    /// Encodes the picture for a cache, with the path of its source file, that file's stamp, and
+    /// the day of gathering (storing again next to others), or 0.
     pub(crate) fn encode(&self, path: &[u8], stamp: Stamp, day: u32) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD_BYTES + path.len() + self.pixels().len());
         bytes.extend(MAGIC);
@@ -109,7 +108,7 @@ impl Pixmap {
         bytes
     }
 
-    /// Decodes a stored value, if it is a pixmap that was made of this path; returns `None`
+    /// Decodes a stored value as a picture, if it was made from this path; returns `None`
     /// otherwise.
     pub(crate) fn decode(value: OwnedPinned, path: &[u8]) -> Option<StoredPixmap> {
         let Head { width, height, path_bytes, stamp, day } = Head::of(&value)?;
@@ -123,7 +122,7 @@ impl Pixmap {
         Some(StoredPixmap { pixmap, stamp, day, bytes, version, is_out_of_pins })
     }
 
-    /// Returns a picture whose pixels begin at a place of a stored value, and end with it.
+    /// Returns a picture whose pixels are in place in a stored value, from an offset to its end.
     pub(crate) fn in_place(
         width: u32,
         height: u32,
@@ -135,18 +134,19 @@ impl Pixmap {
     }
 }
 
-/// A picture as it was found in a cache.
+/// A picture as it was found in a cache, with its metadata.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredPixmap {
     pub(crate) pixmap: Pixmap,
-    /// The stamp of the file that the picture was made of.
+    /// The stamp of the source file when the picture was made.
     pub(crate) stamp: Stamp,
-    /// The day of the note under which it was gathered; 0 if it was not.
+    /// The day on which the picture was gathered (stored again next to others); 0 if it was not.
     pub(crate) day: u32,
-    /// The length of the value.
+    /// The length of the stored value in bytes.
     pub(crate) bytes: usize,
     pub(crate) version: Option<Version>,
-    /// Whether the value was copied, see [`OwnedPinned::is_out_of_pins`].
+    /// Whether the value was copied for lack of lockable segments; see
+    /// [`OwnedPinned::is_out_of_pins`].
     pub(crate) is_out_of_pins: bool,
 }
 

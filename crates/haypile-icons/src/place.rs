@@ -23,19 +23,19 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// The pause between two attempts to be the process that replaces it.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A cache of icons that was opened.
+/// An opened cache of icons, and whether its file was replaced.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct OpenedCache {
-    /// The open cache.
+    /// The open cache of icons.
     pub cache: Cache,
-    /// The URL of the cache.
+    /// The URL of the cache of icons.
     pub url: CacheUrl,
-    /// The reason why the file that was there could not be used, if this process has replaced it by an empty one.
+    /// The reason why the existing file could not be used, if it was replaced by an empty one.
     pub replaced: Option<String>,
 }
 
-/// A cache of icons that could not be opened.
+/// The error of an icon cache that could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CacheError {
@@ -47,8 +47,9 @@ pub enum CacheError {
     Open(#[from] OpenError),
 }
 
-/// Opens this user's cache of icons, in the file of [`cache_url`]. A file that is truncated, damaged, of an older
-/// format or not a cache at all is replaced by an empty one: what was in it can be rendered again.
+/// Opens this user's cache of icons, in the file of [`cache_url`]. A file that is truncated,
+/// damaged, of an older format or not a cache is replaced by an empty one, because icons can be
+/// rendered again.
 ///
 /// # Errors
 ///
@@ -66,7 +67,7 @@ pub fn open_cache_at(path: &Path) -> Result<OpenedCache, CacheError> {
     Ok(open(cache_url_at(path)?.levels()[0].clone())?)
 }
 
-/// Opens the cache of a level, and replaces its file if that cannot be used.
+/// Opens the icon cache that a level of a URL names, and replaces its file if it cannot be used.
 pub(crate) fn open(level: Level) -> Result<OpenedCache, OpenError> {
     let url = CacheUrl::from(level.clone());
     let opened = |cache, replaced| OpenedCache { cache, url: url.clone(), replaced };
@@ -109,7 +110,7 @@ fn reason(error: &OpenError) -> String {
 }
 
 impl OpenedCache {
-    /// Warns in the log if the file was replaced.
+    /// Returns the cache, and logs a warning if its file was replaced.
     pub(crate) fn warned(self) -> Cache {
         if let Some(reason) = &self.replaced {
             let path = self.url.levels()[0].path().display();
@@ -119,8 +120,9 @@ impl OpenedCache {
     }
 }
 
-/// Returns the URL of this user's cache of icons: `icons.haypile` in `$XDG_CACHE_HOME` or `~/.cache`; where that is on
-/// a network file system or is missing, in a folder of the user's own in `/var/tmp`.
+/// Returns the URL of this user's cache of icons: `icons.haypile` in `$XDG_CACHE_HOME` or
+/// `~/.cache`; if that is missing or on a network file system, in a folder of the user in
+/// `/var/tmp`.
 ///
 /// # Errors
 ///
@@ -129,7 +131,7 @@ pub fn cache_url() -> io::Result<CacheUrl> {
     cache_url_at(&folder()?.join("icons.haypile"))
 }
 
-/// Returns the URL of a cache of icons in this file, made for entries of their size.
+/// Returns the URL of a cache of icons in this file, with settings for entries of their size.
 ///
 /// # Errors
 ///

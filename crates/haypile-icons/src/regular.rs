@@ -5,7 +5,8 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Opens a file for reading; `None` if it is not a regular one. A pipe in its place is not waited for.
+/// Opens a file for reading; returns `None` if it is not a regular file. If a pipe is in its place,
+/// the call does not wait for it.
 ///
 /// # Errors
 ///

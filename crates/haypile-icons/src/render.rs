@@ -10,16 +10,16 @@ use crate::error::IconError;
 use crate::pixmap::Pixmap;
 use crate::regular::open_regular;
 
-/// The largest file that is rendered, in bytes.
+/// The size of the largest picture file that is rendered, in bytes.
 pub const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// The largest side of an icon that is made, in pixels.
+/// The longest side of a rendered icon, in pixels.
 pub const MAX_SIDE_PX: u32 = 1024;
 
 /// The largest side of a PNG that is read, in pixels.
 const MAX_PNG_SIDE_PX: u32 = 4096;
 
-/// Renders a file as large as it fits into this width and height in pixels, in the middle.
+/// Renders a picture file as large as it fits into this width and height in pixels, centred.
 ///
 /// # Errors
 ///
@@ -40,7 +40,7 @@ pub fn render_file(path: &Path, (width, height): (u32, u32)) -> Result<Pixmap, I
     pixmap.ok_or_else(|| IconError::broken(path, &"it has no pixels"))
 }
 
-/// Returns the picture of a PNG, in its own size.
+/// Decodes the bytes of a PNG file as a picture, in its own size.
 pub(crate) fn of_png_bytes(bytes: &[u8]) -> Result<Pixmap, IconError> {
     let path = Path::new("PNG");
     let picture = decode_png(path, bytes)?;

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FileType, Stat, stat};
 
-/// The bytes of a stamp in a stored value.
+/// The length of an encoded stamp in a stored value, in bytes.
 pub(crate) const STAMP_BYTES: usize = 40;
 
 /// The step of times on local file systems, with room: the kernel's clock ticks every 1 to 10 ms.
@@ -18,7 +18,7 @@ const LOCAL_STEP: Duration = Duration::from_millis(40);
 /// The step elsewhere: FAT counts in 2 s, and a server's clock may differ from ours.
 const OTHER_STEP: Duration = Duration::from_secs(3);
 
-/// Identity and times of a file or folder.
+/// A stamp of a file or folder: its identity and its times, which change when it does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     device: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Stamp {
     changed_ns: i64,
 }
 
-/// The kind of a path, as far as icons are concerned.
+/// The kind of a path: file, folder or other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathKind {
     Folder,
@@ -38,8 +38,7 @@ pub(crate) enum PathKind {
 }
 
 impl Stamp {
-    /// Returns the stamp of a path, whose links are followed; `None` if nothing is there that we
-    /// may see.
+    /// Returns the stamp of a path, following links; `None` if nothing accessible is there.
     pub(crate) fn of(path: &Path) -> Option<(Self, PathKind)> {
         stat(path).ok().map(|stat| Self::of_stat(&stat))
     }
@@ -84,7 +83,8 @@ impl Stamp {
         (stamp, kind)
     }
 
-    /// Whether the stamp is too young to be trusted later: the file was changed within a step of `now_ns`, or after it.
+    /// Whether the stamp is too recent to show later changes: the file was changed within the time
+    /// resolution `step` of `now_ns`, or after it.
     pub(crate) fn is_racy(&self, now_ns: i64, step: Duration) -> bool {
         let step = i64::try_from(step.as_nanos()).unwrap_or(i64::MAX);
         self.modified_ns.max(self.changed_ns).saturating_add(step) >= now_ns
@@ -121,13 +121,13 @@ impl Stamp {
     }
 }
 
-/// Returns the time now, as file systems keep it.
+/// Returns the present time as file systems record it, in nanoseconds since 1970.
 pub(crate) fn now_ns() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// Returns the step of times in the file system of a path.
+/// Returns the resolution of times in a path's file system.
 pub(crate) fn step(path: &Path) -> Duration {
     // ext2/3/4, XFS, btrfs, tmpfs, overlayfs, ZFS, f2fs, squashfs, bcachefs: statfs(2).
     const LOCAL: [u32; 9] = [

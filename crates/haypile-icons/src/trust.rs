@@ -20,7 +20,7 @@ const CHECKSUM_BYTES: usize = 8;
 /// The most pictures of a record: 32 KiB of them.
 const MAX_PICTURES: usize = 4096;
 
-/// A picture's file as it was found in this epoch: its path and its stamp.
+/// A picture's source file as it was found in this epoch: a hash of its path and its stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SeenPicture(u64);
 
@@ -32,39 +32,40 @@ impl SeenPicture {
     }
 }
 
-/// A check of a theme.
+/// The checks of a theme's files that a process shares with others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trust {
-    /// The moment at which the check began, by the clock of [`Viewer`](crate::view::Viewer).
+    /// The time at which the checks began, by the clock of [`Viewer`](crate::view::Viewer).
     pub(crate) moment_ns: u64,
-    /// The number of the index whose folders were unchanged since they were scanned.
+    /// The number of the theme's index whose folders were found unchanged.
     pub(crate) index: u64,
     /// The pictures that were found unchanged, sorted.
     pictures: Vec<SeenPicture>,
 }
 
 impl Trust {
-    /// Returns a check that has found an index current, and no pictures yet.
+    /// Returns checks in which an index was found up to date, and no pictures yet.
     pub(crate) fn new(moment_ns: u64, index: u64) -> Self {
         Self { moment_ns, index, pictures: Vec::new() }
     }
 
-    /// Returns the key of the check of a theme in its base folders, as one view has it.
+    /// Returns the key under which the checks of a theme in its base folders are shared, for one
+    /// view of the file system.
     pub(crate) fn key(view: u128, scan_hash: u64) -> Vec<u8> {
         [&b"t"[..], &view.to_le_bytes(), &scan_hash.to_le_bytes()].concat()
     }
 
-    /// Whether a picture's file was found like this.
+    /// Whether the checks include a picture's source file with this stamp.
     pub(crate) fn has(&self, picture: SeenPicture) -> bool {
         self.pictures.binary_search(&picture).is_ok()
     }
 
-    /// Returns the number of pictures in the check.
+    /// Returns the number of pictures in the checks.
     pub(crate) fn pictures(&self) -> usize {
         self.pictures.len()
     }
 
-    /// Adds pictures, as far as there is room.
+    /// Adds pictures to the checks, as far as there is room.
     pub(crate) fn add(&mut self, pictures: impl IntoIterator<Item = SeenPicture>) {
         self.pictures.extend(pictures);
         self.pictures.sort_unstable();
@@ -72,12 +73,12 @@ impl Trust {
         self.pictures.truncate(MAX_PICTURES);
     }
 
-    /// Adds the pictures of another record of the same check.
+    /// Adds the pictures of another record of the same checks.
     pub(crate) fn join(&mut self, other: &Self) {
         self.add(other.pictures.iter().copied());
     }
 
-    /// Encodes the check for a key.
+    /// Encodes the checks as a value for a key.
     pub(crate) fn encode(&self, key: &[u8]) -> Vec<u8> {
         let pictures = self.pictures.len();
         let mut bytes = Vec::with_capacity(HEAD_BYTES + 8 * pictures + CHECKSUM_BYTES);
@@ -90,7 +91,7 @@ impl Trust {
         bytes
     }
 
-    /// Decodes a value of a key; `None` if it is not what was encoded for it.
+    /// Decodes the value of a key as checks; `None` if it was not encoded for this key.
     pub(crate) fn decode(value: &[u8], key: &[u8]) -> Option<Self> {
         let (bytes, sum) = value.split_last_chunk::<CHECKSUM_BYTES>()?;
         if checksum(bytes, key) != u64::from_le_bytes(*sum) {

@@ -5,7 +5,7 @@
 
 use haypile::{Cache, OwnedPinned, Result};
 
-/// The outcome of reading a value.
+/// The outcome of reading a value with its checksum verified.
 pub(crate) enum Verified {
     /// The value, whose bytes are those that were stored.
     Whole(OwnedPinned),
@@ -14,7 +14,7 @@ pub(crate) enum Verified {
     Damaged,
 }
 
-/// Reads a value in place, and compares its checksum when this process first reads it.
+/// Reads a value in place, and verifies its checksum at this process's first read.
 ///
 /// # Errors
 ///

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-/// Returns the time and the view of a process.
+/// A source of the time, and of an identifier of the process's view of the file system.
 pub(crate) trait Viewer: fmt::Debug + Send + Sync {
     /// Nanoseconds since the machine was started, with those in which it was suspended. Nobody sets this clock.
     fn now_ns(&self) -> u64;
@@ -12,7 +12,7 @@ pub(crate) trait Viewer: fmt::Debug + Send + Sync {
     fn view(&self) -> Option<u128>;
 }
 
-/// The [`Viewer`] of the operating system.
+/// The operating system's [`Viewer`] (time and view of the file system).
 #[derive(Debug)]
 pub(crate) struct SystemViewer;
 

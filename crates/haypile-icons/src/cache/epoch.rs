@@ -15,36 +15,38 @@ use crate::trust::{SeenPicture, Trust};
 /// New pictures after which a check is stored again; later, half of those that it has.
 const FIRST_PICTURES: usize = 16;
 
-/// The state of a cache of icons that its threads share.
+/// The state of an icon cache that its threads share.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) index: Option<ThemeIndex>,
     pub(super) epoch: Option<Epoch>,
-    /// The number of epochs that have begun.
+    /// The number of epochs (times for which checks of files are trusted) that have begun.
     pub(super) epochs: u64,
     pub(super) counts: IconCounts,
     pub(super) gathering: Gathering,
     pub(super) is_warned: bool,
 }
 
-/// An epoch, and what was checked in it.
+/// An epoch: a time for which checks of files are trusted, and what was checked in it.
 #[derive(Debug)]
 pub(super) struct Epoch {
-    /// The moment at which the first check of the epoch began, by the clock of the viewer: a check of this process or
-    /// of another one.
+    /// The time of the epoch's first check, by the viewer's clock: a check of this process or of
+    /// another one.
     pub(super) since_ns: u64,
-    /// Files of pictures that this process has asked for.
+    /// The files of pictures whose status this process has checked in this epoch.
     pub(super) checked: HashMap<PathHash, Option<Stamp>>,
-    /// The key under which the check is shared; `None` if it is not.
+    /// The key under which the epoch's checks are shared with other processes; `None` if they are
+    /// not.
     pub(super) key: Option<Vec<u8>>,
-    /// The check as it is shared. Without an index there is none.
+    /// The checks as they are shared with other processes; `None` without an index.
     pub(super) trust: Option<Trust>,
-    /// Pictures that were found unchanged since they were rendered, and are not in the shared check yet.
+    /// Pictures that were found unchanged since they were rendered, and are not shared with other
+    /// processes yet.
     pub(super) unshared: Vec<SeenPicture>,
 }
 
 impl Epoch {
-    /// Returns an epoch in which nothing is checked yet.
+    /// Returns an epoch in which nothing was checked yet.
     pub(super) fn new(since_ns: u64, key: Option<Vec<u8>>) -> Self {
         Self { since_ns, checked: HashMap::new(), key, trust: None, unshared: Vec::new() }
     }
@@ -57,7 +59,8 @@ impl Epoch {
 }
 
 impl State {
-    /// Whether a picture's file is as it was when the picture was made. It is asked for once in an epoch.
+    /// Whether a picture's source file is unchanged since the picture was made. It is checked once
+    /// in an epoch.
     pub(super) fn is_picture_current(
         &mut self,
         path: &Path,
@@ -82,14 +85,14 @@ impl State {
         is_current
     }
 
-    /// Notes the status of a file that was just rendered.
+    /// Records the status of a file that was just rendered.
     pub(super) fn note_rendered(&mut self, hash: PathHash, stamp: Option<Stamp>, is_kept: bool) {
         let Some(epoch) = &mut self.epoch else { return };
         epoch.checked.insert(hash, stamp);
         epoch.unshared.extend(stamp.filter(|_| is_kept).map(|it| SeenPicture::new(hash, it)));
     }
 
-    /// Adopts the check of another process for this one: the epoch began with it.
+    /// Uses the checks of another process for this one, so that the epoch began with them.
     pub(super) fn take_over(&mut self, trust: Trust) {
         let Some(epoch) = &mut self.epoch else { return };
         epoch.since_ns = trust.moment_ns;
@@ -97,7 +100,7 @@ impl State {
         self.counts.shared_checks += 1;
     }
 
-    /// Shares the check of an index, which has begun with the epoch.
+    /// Shares the check of a theme's index, with which the epoch began, with other processes.
     pub(super) fn share_index(&mut self, cache: Option<&Cache>, index: u64) {
         let (Some(epoch), Some(cache)) = (&mut self.epoch, cache) else { return };
         let Some(key) = &epoch.key else { return };
@@ -107,8 +110,9 @@ impl State {
         note(self, stored.err().map(|error| error.to_string()));
     }
 
-    /// Shares the pictures that were checked, if they are enough, or `is_last`. Only in the first epoch of a process: it
-    /// is for others that are started at the same time, and a process that goes on looking would fill the file with them.
+    /// Shares the checks of pictures with other processes, if there are enough, or `is_last`. Only
+    /// the first epoch of a process is shared, with others that are started at the same time;
+    /// sharing more would fill the file.
     pub(super) fn share_pictures(&mut self, cache: &Cache, is_last: bool) {
         let is_first = self.epochs == 1;
         let Some(epoch) = &mut self.epoch else { return };
@@ -135,7 +139,7 @@ impl State {
     }
 }
 
-/// Returns the check that is stored under a key. It has a checksum of its own.
+/// Returns the checks that another process has shared under a key, which have their own checksum.
 pub(super) fn shared(state: &mut State, cache: &Cache, key: &[u8]) -> Option<Trust> {
     match cache.get(key) {
         Ok(value) => {

@@ -9,27 +9,27 @@ use crate::theme::base_folders;
 /// For this long, nobody asks again whether files are as they were. Together with a lookup it stays below a second.
 const EPOCH: Duration = Duration::from_millis(900);
 
-/// An icon to find.
+/// A request for an icon: name, size and scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IconRequest<'a> {
     /// The name of the icon, without folder and extension.
     pub name: &'a str,
-    /// The size, in pixels at scale 1.
+    /// The size of the icon, in pixels at scale 1.
     pub size: u32,
-    /// The scale of the screen: the icon has `size` times `scale` pixels.
+    /// The scale of the screen: the icon is `size` times `scale` pixels wide.
     pub scale: u32,
-    /// Whether a less specific icon may serve: `input-mouse` for `input-mouse-usb`.
+    /// Whether a less specific icon is accepted, such as `input-mouse` for `input-mouse-usb`.
     pub is_generic: bool,
 }
 
 impl<'a> IconRequest<'a> {
-    /// Returns a request for an icon at scale 1, for which a less specific one may serve.
+    /// Returns a request for an icon at scale 1, which accepts a less specific icon.
     pub fn new(name: &'a str, size: u32) -> Self {
         Self { name, size, scale: 1, is_generic: true }
     }
 }
 
-/// An icon that was found.
+/// An icon that was found: its file and its picture.
 #[derive(Clone, Debug)]
 pub struct Icon {
     pub(super) path: PathBuf,
@@ -37,22 +37,23 @@ pub struct Icon {
 }
 
 impl Icon {
-    /// Returns the path of the file that the icon was made of.
+    /// Returns the path of the file from which the icon was rendered.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the width in pixels.
+    /// Returns the width of the icon in pixels.
     pub fn width(&self) -> u32 {
         self.pixmap.width()
     }
 
-    /// Returns the height in pixels.
+    /// Returns the height of the icon in pixels.
     pub fn height(&self) -> u32 {
         self.pixmap.height()
     }
 
-    /// Rows of red, green, blue and alpha, the colours multiplied by alpha.
+    /// Returns the pixels of the icon, row by row: red, green, blue and alpha, the colours
+    /// multiplied by alpha.
     pub fn pixels(&self) -> &[u8] {
         self.pixmap.pixels()
     }
@@ -63,21 +64,22 @@ impl Icon {
     }
 }
 
-/// Parts of an [`IconCache`](crate::IconCache), and where it looks.
+/// Options of an [`IconCache`](crate::IconCache): where it looks, and what it caches.
 #[derive(Clone, Debug)]
 pub struct IconCacheOptions {
-    /// The folders with themes, the most important first.
+    /// The folders that contain themes, the most important first.
     pub base: Vec<PathBuf>,
-    /// Whether the index is kept.
+    /// Whether the theme's index is cached.
     pub has_index: bool,
-    /// Whether pixmaps are kept.
+    /// Whether rendered pictures are cached.
     pub has_pixmaps: bool,
-    /// The time for which checks are trusted.
+    /// The time for which a check of a file's status is trusted.
     pub epoch: Duration,
-    /// Whether the check of another process, which sees the same files and checked them within the epoch, serves as one
-    /// of this process. What changed before this process asks for the first time may then be seen later than that.
+    /// Whether recent checks of another process, which sees the same files, are used for this one.
+    /// A change just before this process's first request may then be noticed later.
     pub shares_checks: bool,
-    /// The least age of a file that is kept, where that is not the file system's step: for tests.
+    /// The smallest age of a file whose picture is cached, if it is not the file system's time
+    /// resolution: for tests.
     pub racy_margin: Option<Duration>,
 }
 
@@ -94,31 +96,33 @@ impl Default for IconCacheOptions {
     }
 }
 
-/// Counts of this process's use of an icon cache.
+/// Counts of what this process has done with an icon cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IconCounts {
-    /// Lookups of icons.
+    /// The number of requests for icons.
     pub lookups: u64,
-    /// Lookups that found no icon.
+    /// The number of requests that found no icon.
     pub negative: u64,
-    /// Icons that were rendered.
+    /// The number of icons that were rendered.
     pub rendered: u64,
-    /// Pixmaps that came from the cache.
+    /// The number of pictures that came from the cache.
     pub cached: u64,
-    /// Pixmaps of the cache that were copied, for no further segment of its file could be locked; see
+    /// The number of pictures in the cache that were copied, because no further segment of its file
+    /// could be locked for reading in place; see
     /// [`Store::get_in_place`](haypile::Store::get_in_place).
     pub copied: u64,
-    /// Pixmaps of the cache that were stored again, so that the icons of programs lie together in few segments.
+    /// The number of pictures that were stored again, so that the icons of programs lie together in
+    /// few segments.
     pub gathered: u64,
-    /// Scans of the theme's folders.
+    /// The number of scans of the theme's folders.
     pub scans: u64,
-    /// Calls that asked for the status of a file or folder.
+    /// The number of system calls for the status of a file or folder.
     pub stats: u64,
-    /// Epochs that began with the check of another process.
+    /// The number of epochs that began with the checks of another process.
     pub shared_checks: u64,
-    /// Failures of the cache; icons were made without it.
+    /// The number of failures of the cache; icons were rendered without it.
     pub failures: u64,
-    /// Values of the cache whose bytes were not those that were stored. They were made and stored again.
+    /// The number of damaged values in the cache, which were rendered and stored again.
     pub damaged: u64,
 }

@@ -12,14 +12,14 @@ const MAGIC: [u8; 8] = *b"hpentr01";
 /// Magic, when it was stored, whether it has a source, the source's stamp, the length of the key.
 const HEAD_BYTES: usize = 8 + 8 + 4 + STAMP_BYTES + 4;
 
-/// A stored pixmap, with the stamp of the file that it was made of.
+/// A stored picture, with the stamp of its source file.
 pub(super) struct Entry {
     pub(super) pixmap: Pixmap,
-    /// The stamp that the source file had when the pixmap was made of it.
+    /// The stamp of the source file when the picture was made; `None` without a source file.
     pub(super) source: Option<Stamp>,
 }
 
-/// The uses of an entry.
+/// The number of uses of a stored picture, and when they were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Use {
     pub(super) times: u64,
@@ -46,7 +46,7 @@ impl Entry {
         bytes
     }
 
-    /// Decodes a stored value, if it is an entry of this key.
+    /// Decodes a stored value as a picture, if it belongs to this key.
     pub(super) fn decode(value: OwnedPinned, key: &[u8]) -> Option<Self> {
         let rest = value.strip_prefix(&MAGIC)?;
         let has_source = number(rest, 8)? != 0;
@@ -61,8 +61,8 @@ impl Entry {
         Some(Self { pixmap, source: has_source.then_some(stamp) })
     }
 
-    /// Returns the time at which a value was stored, in nanoseconds since 1970; `None` if the value
-    /// is not an entry.
+    /// Returns the time at which a value was stored, in nanoseconds since 1970; `None` if it is not
+    /// a picture.
     pub(super) fn stored_ns(value: &[u8]) -> Option<i64> {
         let rest = value.strip_prefix(&MAGIC)?;
         Some(i64::from_le_bytes(rest.get(..8)?.try_into().ok()?))

@@ -29,8 +29,8 @@ const USE: u8 = b'u';
 const TIMESTAMP: &[u8] = b"t";
 const HEADER: &[u8] = b"h";
 
-/// Pixmaps by name in a cache that processes share: elements of a game that were rendered from SVG,
-/// thumbnails, whatever takes time to draw.
+/// Pictures by name in a cache that several processes share: elements of a game that were rendered
+/// from SVG, thumbnails, or anything else that takes time to draw.
 ///
 /// | `KPixmapCache` | here |
 /// |---|---|
@@ -59,7 +59,8 @@ pub struct PixmapCache {
 }
 
 impl PixmapCache {
-    /// Opens the pixmaps of this name in the user's cache. A file that cannot be used is replaced, and a warning says so.
+    /// Opens the pictures of this name in the user's cache. A file that cannot be used is replaced,
+    /// with a warning.
     ///
     /// # Errors
     ///
@@ -69,7 +70,8 @@ impl PixmapCache {
         Ok(Self::with(place::open(level)?.warned()))
     }
 
-    /// Pixmaps in a cache of which no other keys are used: one with a `namespace=` of its own.
+    /// Returns a cache of pictures that uses all keys of `cache`, which should have its own
+    /// `namespace=`.
     pub fn with(cache: Cache) -> Self {
         Self {
             cache,
@@ -81,7 +83,7 @@ impl PixmapCache {
         }
     }
 
-    /// Returns the stored pixmap of a name, and marks it as used, so that it is evicted later.
+    /// Returns the stored picture of a name, and marks it as used, so that it is evicted later.
     ///
     /// # Errors
     ///
@@ -130,7 +132,7 @@ impl PixmapCache {
         self.cache.set(name, now.encode())
     }
 
-    /// Stores a pixmap under a name, replacing the current one.
+    /// Stores a picture under a name, replacing the current one.
     ///
     /// # Errors
     ///
@@ -155,8 +157,8 @@ impl PixmapCache {
         Ok(())
     }
 
-    /// Returns a PNG or SVG file in this size: from the cache, if the file has not changed since, or
-    /// else drawn. A cache that fails is not an error here: the picture is drawn.
+    /// Returns the picture of a PNG or SVG file in this size: from the cache if the file is
+    /// unchanged, or else drawn. A failing cache is not an error: the picture is drawn.
     ///
     /// # Errors
     ///
@@ -193,12 +195,13 @@ impl PixmapCache {
         self.drawn.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of values that this process found damaged, and took for missing ones.
+    /// Returns the number of stored pictures that this process found damaged, and treated as
+    /// missing.
     pub fn damaged(&self) -> u64 {
         self.damaged.load(Ordering::Relaxed)
     }
 
-    /// Removes everything: pixmaps, timestamp and header.
+    /// Removes all pictures, the timestamp and the header.
     ///
     /// # Errors
     ///
@@ -210,12 +213,13 @@ impl PixmapCache {
         self.cache.clear()
     }
 
-    /// Chooses what [`remove_entries`](Self::remove_entries) removes first.
+    /// Sets which pictures [`remove_entries`](Self::remove_entries) removes first.
     pub fn set_remove_strategy(&self, strategy: RemoveStrategy) {
         *self.strategy.lock() = strategy;
     }
 
-    /// Removes pixmaps until the others have at most this many bytes. Returns how many were removed.
+    /// Removes pictures until the others have at most this number of bytes; returns how many were
+    /// removed.
     ///
     /// # Errors
     ///
@@ -233,7 +237,7 @@ impl PixmapCache {
         Ok(removed)
     }
 
-    /// Returns the bytes of all pixmaps. It reads every one's size.
+    /// Returns the sum of the sizes of all pictures, in bytes. It reads every picture's size.
     ///
     /// # Errors
     ///
@@ -242,18 +246,18 @@ impl PixmapCache {
         Ok(remove::entries(&self.cache)?.iter().map(|entry| entry.bytes).sum())
     }
 
-    /// Returns the limit in bytes; 0 for none but the cache's own.
+    /// Returns the limit on the pictures' size in bytes; 0 for only the cache's own.
     pub fn limit_bytes(&self) -> u64 {
         self.limit_bytes.load(Ordering::Relaxed)
     }
 
-    /// Sets the limit of this process's insertions; 0 for none but the cache's own.
+    /// Sets the limit that this process's insertions keep, in bytes; 0 for only the cache's own.
     pub fn set_limit_bytes(&self, limit_bytes: u64) {
         self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
     }
 
-    /// Returns a moment that a program has kept with the pixmaps, in seconds since 1970, to compare it with that of a
-    /// theme; `None` if there is none.
+    /// Returns the time that a program has stored with the pictures, in seconds since 1970, to
+    /// compare it with that of a theme; `None` if there is none.
     ///
     /// # Errors
     ///
@@ -263,7 +267,7 @@ impl PixmapCache {
         Ok(bytes.and_then(|bytes| Some(u64::from_le_bytes((*bytes).try_into().ok()?))))
     }
 
-    /// Keeps a moment with the pixmaps.
+    /// Stores a time with the pictures, in seconds since 1970.
     ///
     /// # Errors
     ///
@@ -272,7 +276,7 @@ impl PixmapCache {
         self.cache.set(TIMESTAMP, seconds.to_le_bytes())
     }
 
-    /// Returns the bytes that a program has kept with the pixmaps.
+    /// Returns the bytes (the header) that a program has stored with the pictures.
     ///
     /// # Errors
     ///
@@ -281,7 +285,7 @@ impl PixmapCache {
         Ok(self.whole(HEADER)?.map(|header| header.to_vec()))
     }
 
-    /// Keeps bytes with the pixmaps.
+    /// Stores bytes (the header) with the pictures.
     ///
     /// # Errors
     ///
@@ -290,13 +294,13 @@ impl PixmapCache {
         self.cache.set(HEADER, header)
     }
 
-    /// Whether the cache can be used now.
+    /// Whether the cache of pictures can be used now.
     pub fn is_valid(&self) -> bool {
         self.cache.contains(TIMESTAMP).is_ok()
     }
 
-    /// Keeps pixmaps that were found in this process as well, up to 10 MiB and for a second, so that
-    /// finding them again costs no call.
+    /// Sets whether found pictures are also kept in this process's memory, up to 10 MiB and for a
+    /// second, so that finding them again needs no read of the cache.
     pub fn use_front(&self, is_used: bool) {
         *self.front.lock() = is_used.then(Front::default);
     }

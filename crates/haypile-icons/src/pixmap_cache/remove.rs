@@ -5,7 +5,7 @@ use haypile::{Cache, Result};
 use super::entry::{Entry, Use};
 use super::{ENTRY, USE};
 
-/// The choice of entries to remove.
+/// A rule for which pictures are removed first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RemoveStrategy {
     /// The entries that were stored first.
@@ -17,7 +17,7 @@ pub enum RemoveStrategy {
     LeastRecentlyUsed,
 }
 
-/// An entry, and what decides when it goes.
+/// A stored picture with the facts that decide when it is removed.
 pub(super) struct Listed {
     key: String,
     pub(super) bytes: u64,
@@ -25,7 +25,7 @@ pub(super) struct Listed {
     used: Use,
 }
 
-/// Returns all entries of a cache.
+/// Returns all pictures of a cache, with the facts that decide when they are removed.
 pub(super) fn entries(cache: &Cache) -> Result<Vec<Listed>> {
     let mut entries = Vec::new();
     for name in cache.keys() {
@@ -45,7 +45,8 @@ pub(super) fn entries(cache: &Cache) -> Result<Vec<Listed>> {
     Ok(entries)
 }
 
-/// Returns the keys to remove, so that the others have at most this many bytes.
+/// Returns the keys of the pictures to remove, so that the others have at most this number of
+/// bytes.
 pub(super) fn victims(
     cache: &Cache,
     strategy: RemoveStrategy,

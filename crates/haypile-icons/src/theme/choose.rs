@@ -5,12 +5,13 @@ use super::file::FolderKind;
 /// The longest name of an icon, in bytes.
 pub const MAX_NAME_BYTES: usize = 200;
 
-/// The name of an icon, and less specific ones: after `input-mouse-usb` comes `input-mouse`.
+/// The name of an icon, from which less specific names follow: after `input-mouse-usb` comes
+/// `input-mouse`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IconName<'a>(&'a str);
 
 impl<'a> IconName<'a> {
-    /// Returns an icon name; `None` for text that no file name can be.
+    /// Returns an icon name; `None` for text that cannot be a file name.
     pub fn new(name: &'a str) -> Option<Self> {
         let is_name = (1..=MAX_NAME_BYTES).contains(&name.len())
             && !name.contains(['/', '\0'])
@@ -19,12 +20,12 @@ impl<'a> IconName<'a> {
         is_name.then_some(Self(name))
     }
 
-    /// Returns the name as it was requested.
+    /// Returns the icon's name as it was requested.
     pub fn as_str(self) -> &'a str {
         self.0
     }
 
-    /// Returns the name, then less specific ones, each of which ends before a dash.
+    /// Returns the icon's name, then less specific ones, each of which ends before a dash.
     pub fn from_specific(self) -> impl Iterator<Item = &'a str> {
         let shorter = |name: &&'a str| {
             let (before, _) = name.rsplit_once('-')?;
@@ -34,8 +35,8 @@ impl<'a> IconName<'a> {
     }
 }
 
-/// Returns the distance of a folder from a wanted size and scale: 0 where it serves them (the specification's
-/// `DirectoryMatchesSize`), else how far it is (`DirectorySizeDistance`), in pixels.
+/// Returns the distance of a theme's folder from a wanted size and scale, in pixels: 0 if it serves
+/// them (the specification's `DirectoryMatchesSize`), else `DirectorySizeDistance`.
 pub fn distance(
     (size, scale): (u32, u32),
     (own_size, own_scale, kind): (u32, u32, FolderKind),

@@ -5,29 +5,29 @@ const MAX_FOLDERS: usize = 4_000;
 /// The most themes that one inherits.
 const MAX_PARENTS: usize = 32;
 
-/// A theme as its `index.theme` describes it.
+/// A theme, as its `index.theme` file describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThemeFile {
-    /// Names of the themes that it inherits.
+    /// Names of the themes that the theme inherits.
     pub inherits: Vec<String>,
-    /// The folders of the theme, in their order.
+    /// The folders with the theme's icons, in their order.
     pub folders: Vec<ThemeFolder>,
 }
 
-/// A folder of a theme, for icons of one size.
+/// A folder of a theme, with icons of one size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThemeFolder {
-    /// The path of the folder below the theme.
+    /// The path of the folder, relative to the theme.
     pub path: String,
-    /// The nominal size of its icons.
+    /// The nominal size of the folder's icons in pixels.
     pub size: u32,
-    /// The scale for which they are drawn.
+    /// The screen scale for which the folder's icons are drawn.
     pub scale: u32,
-    /// The way to compare a wanted size with it.
+    /// The rule that compares a wanted size with the folder's.
     pub kind: FolderKind,
 }
 
-/// The sizes that a folder serves.
+/// The rule for which sizes a theme's folder serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FolderKind {
     /// The nominal size of the folder alone.
@@ -44,8 +44,8 @@ pub enum FolderKind {
 }
 
 impl ThemeFile {
-    /// Reads the text of an `index.theme`. Whatever is not understood is passed over: a folder without
-    /// a size, a path that leaves the theme, a line that is none.
+    /// Parses the text of an `index.theme` file. Whatever cannot be used is skipped: a folder
+    /// without a size, a path outside of the theme, a malformed line.
     pub fn parse(text: &str) -> Self {
         let groups = groups(text);
         let theme = groups.iter().find(|group| group.name == "Icon Theme");
@@ -71,7 +71,7 @@ impl ThemeFile {
     }
 }
 
-/// A theme's name is a folder's.
+/// Whether a text can be a theme's name, which is the name of a folder.
 pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 255 && !name.starts_with('.') && !name.contains(['/', '\0'])
 }

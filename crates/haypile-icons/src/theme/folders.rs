@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use super::file::is_name;
 
-/// Returns the folders with themes, the most important first: `~/.icons`, `icons` in the XDG data
-/// folders, and `/usr/share/pixmaps`. They need not be there.
+/// Returns the folders that contain themes, the most important first: `~/.icons`, `icons` in the
+/// XDG data folders, and `/usr/share/pixmaps`. They may not exist.
 pub fn base_folders() -> Vec<PathBuf> {
     let absolute = |name: &str| {
         let path = env::var_os(name).map(PathBuf::from);
@@ -30,7 +30,7 @@ pub fn base_folders() -> Vec<PathBuf> {
     folders
 }
 
-/// Whether a theme has a description in one of these folders.
+/// Whether a theme has an `index.theme` file in one of these folders.
 pub fn is_installed(theme: &str, base: &[PathBuf]) -> bool {
     is_name(theme) && base.iter().any(|folder| folder.join(theme).join("index.theme").exists())
 }

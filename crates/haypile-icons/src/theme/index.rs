@@ -35,7 +35,7 @@ const NAME_BYTES: usize = 16;
 /// The folder, the extension.
 const FILE_BYTES: usize = 8;
 
-/// The file extensions of icons.
+/// A file extension of icons: PNG, SVG and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Extension {
     Png,
@@ -50,7 +50,7 @@ impl Extension {
         }
     }
 
-    /// Returns the name and the extension of a file; `None` if it is not an icon's.
+    /// Splits a file name into an icon's name and its extension; `None` if the file is not an icon.
     pub(super) fn split(file: &str) -> Option<(&str, Self)> {
         let (name, extension) = file.rsplit_once('.')?;
         let extension = match extension {
@@ -62,7 +62,8 @@ impl Extension {
     }
 }
 
-/// The place of each icon of a theme, and the paths and stamps that show whether it is current.
+/// An index of a theme: the files of each icon, and the paths and stamps that show whether the
+/// index is up to date.
 #[derive(Clone)]
 pub struct ThemeIndex(Bytes);
 
@@ -72,7 +73,7 @@ enum Bytes {
     Cached(Arc<OwnedPinned>),
 }
 
-/// A builder that collects an index.
+/// A builder of a theme's index.
 pub(super) struct Builder {
     scanned_ns: i64,
     base_hash: u64,
@@ -84,7 +85,7 @@ pub(super) struct Builder {
     is_racy: bool,
 }
 
-/// Identifies a theme and the folders in which it was looked for.
+/// Returns a hash that identifies a theme and the folders in which it is searched.
 pub(crate) fn base_hash(theme: &str, base: &[PathBuf]) -> u64 {
     let mut bytes = theme.as_bytes().to_vec();
     for folder in base {
@@ -108,7 +109,7 @@ impl Builder {
         }
     }
 
-    /// Adds a path that has to stay as it is.
+    /// Adds a path that must be unchanged for the index to be up to date.
     pub(super) fn watch(&mut self, path: &Path, stamp: Option<Stamp>) {
         self.is_racy |= stamp.is_some_and(|stamp| stamp.is_racy(self.scanned_ns, step(path)));
         let (at, bytes) = self.text(path.as_os_str().as_bytes());
@@ -121,7 +122,7 @@ impl Builder {
         self.watched.extend([0; 4]);
     }
 
-    /// Adds a folder with its icons.
+    /// Adds a folder of the theme with its icons.
     pub(super) fn folder(
         &mut self,
         path: &Path,
@@ -196,7 +197,7 @@ impl Builder {
 }
 
 impl ThemeIndex {
-    /// Decodes a stored value, if it is an index of this version for these base folders.
+    /// Decodes a stored value as an index, if it has this version and belongs to these folders.
     pub(crate) fn from_stored(value: OwnedPinned, hash: u64) -> Option<Self> {
         let index = Self(Bytes::Cached(Arc::new(value)));
         index.view().is_some_and(|view| view.base_hash() == Some(hash)).then_some(index)
@@ -208,7 +209,7 @@ impl ThemeIndex {
         index.view().is_some().then_some(index)
     }
 
-    /// Returns all bytes of the index, as they are stored.
+    /// Returns the index as bytes, as it is stored.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
             Bytes::Own(bytes) => bytes,
@@ -216,7 +217,7 @@ impl ThemeIndex {
         }
     }
 
-    /// Returns the number of names of icons.
+    /// Returns the number of distinct icon names in the theme.
     pub fn len(&self) -> usize {
         self.view().map_or(0, |view| view.names)
     }
@@ -226,34 +227,34 @@ impl ThemeIndex {
         self.len() == 0
     }
 
-    /// Returns the number of paths that are checked.
+    /// Returns the number of paths that are checked to find out whether the index is up to date.
     pub fn watched(&self) -> usize {
         self.view().map_or(0, |view| view.watched)
     }
 
-    /// Returns a number that an index with other icons, other folders or other stamps does not
-    /// have.
+    /// Returns a number that identifies the index: one with other icons, folders or stamps has
+    /// another number.
     pub(crate) fn id(&self) -> u64 {
         let id = self.as_bytes().get(ID_AT..HEAD_BYTES).and_then(|id| id.try_into().ok());
         id.map_or(0, u64::from_le_bytes)
     }
 
-    /// Whether a folder was changed so shortly before the scan that a later change may have left no
-    /// trace: it is not to be kept.
+    /// Whether a folder was changed so shortly before the scan that a later change may not be
+    /// noticed: the index must not be stored.
     pub fn is_racy(&self) -> bool {
         number(self.as_bytes(), 44) != Some(0)
     }
 
-    /// Whether all folders and descriptions are as they were when they were scanned: one call of the
-    /// system for each, and no memory.
+    /// Whether all folders and `index.theme` files are unchanged since the scan. It makes one
+    /// system call for each.
     pub fn is_current(&self) -> bool {
         let Some(view) = self.view() else { return false };
         (0..view.watched)
             .all(|at| view.watched(at).is_some_and(|(path, stamp)| Stamp::of_c_path(path) == stamp))
     }
 
-    /// Returns the file that serves a name, size and scale best: of the first theme that has the name,
-    /// or a less specific one where `is_generic`, the folder that is nearest to the size.
+    /// Returns the file that serves a name, size and scale best: in the first theme that has the
+    /// name (or a less specific one if `is_generic`), in the folder nearest to the size.
     pub fn find(
         &self,
         name: IconName<'_>,
@@ -282,7 +283,7 @@ impl ThemeIndex {
         Some(PathBuf::from(OsString::from_vec(file)))
     }
 
-    /// Returns the names of all icons, in the order of their bytes.
+    /// Returns the names of all icons in the theme, in byte order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let view = self.view();
         let count = view.as_ref().map_or(0, |view| view.names);

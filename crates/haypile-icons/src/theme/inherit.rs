@@ -9,8 +9,8 @@ const LAST_THEME: &str = "hicolor";
 /// The most themes that are searched.
 const MAX_THEMES: usize = 64;
 
-/// Themes in the order of the specification: one, those that it inherits, depth first and each once, and
-/// `hicolor` after all.
+/// The order in which themes are searched by the specification: a theme, those that it inherits
+/// (depth first, each once), and `hicolor` last.
 #[derive(Clone, Debug)]
 pub struct Inheritance {
     left: Vec<String>,
@@ -19,13 +19,13 @@ pub struct Inheritance {
 }
 
 impl Inheritance {
-    /// Begins with a theme.
+    /// Returns the search order that begins with this theme.
     pub fn of(theme: &str) -> Self {
         Self { left: vec![theme.to_owned()], seen: BTreeSet::new(), is_over: false }
     }
 
-    /// Returns the next theme; the caller then reports its parents by [`Self::inherit`], before the
-    /// next call.
+    /// Returns the next theme to search; the caller then reports its parents by [`Self::inherit`],
+    /// before the next call.
     pub fn next_theme(&mut self) -> Option<String> {
         while let Some(name) = self.left.pop() {
             let is_new = name != LAST_THEME && is_name(&name) && self.seen.len() < MAX_THEMES;
@@ -36,7 +36,7 @@ impl Inheritance {
         (!std::mem::replace(&mut self.is_over, true)).then(|| LAST_THEME.to_owned())
     }
 
-    /// Adds the themes that the last theme inherits. `hicolor` is not asked: it comes after all.
+    /// Adds the parents of the last returned theme to the search order. `hicolor` stays last.
     pub fn inherit(&mut self, parents: Vec<String>) {
         if !self.is_over {
             self.left.extend(parents.into_iter().rev());

@@ -8,18 +8,18 @@ use super::inherit::Inheritance;
 use super::scan::read_theme;
 use crate::stamp::{PathKind, Stamp};
 
-/// The calls that a search made.
+/// Counts of the system calls that a search for an icon made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProbeCounts {
-    /// The number of paths whose status was asked for.
+    /// The number of system calls for the status of a path.
     pub stats: u64,
     /// The number of paths that did not exist.
     pub negative: u64,
 }
 
-/// Finds an icon by asking for each candidate, folder by folder. Its answers are those of
-/// [`super::ThemeIndex::find`], but for themes that lie in several base folders with different
+/// Finds an icon by asking for the status of each candidate file, folder by folder. The result is
+/// that of [`super::ThemeIndex::find`], except for themes in several base folders with different
 /// descriptions.
 pub fn probe(
     theme: &str,

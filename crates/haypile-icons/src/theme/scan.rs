@@ -16,18 +16,18 @@ const MAX_THEME_FILE_BYTES: u64 = 4 << 20;
 /// The most files of one index.
 const MAX_FILES: usize = 1_000_000;
 
-/// The calls that a scan made.
+/// Counts of the system calls that a scan of a theme made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScanCounts {
-    /// Files and folders whose status was read.
+    /// The number of files and folders whose status was read.
     pub stats: u64,
     /// The number of folders that were listed.
     pub listed: u64,
 }
 
-/// Scans a theme, the themes that it inherits, and `hicolor`, in these base folders; icons without a
-/// theme, which lie in the base folders themselves, come last. A theme that is not there has none.
+/// Scans a theme, the themes that it inherits, and `hicolor`, in these base folders, and builds
+/// their index; icons without a theme, directly in the base folders, come last.
 pub fn scan(theme: &str, base: &[PathBuf]) -> (ThemeIndex, ScanCounts) {
     let mut scan = Scan {
         builder: Builder::new(theme, base, now_ns()),
