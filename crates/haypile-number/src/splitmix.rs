@@ -5,17 +5,17 @@
 /// Added to the state for each number.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Random numbers that follow from a seed.
+/// A generator of pseudo-random numbers (SplitMix64), determined by a seed.
 #[derive(Clone, Debug)]
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// Returns the numbers of a seed.
+    /// Returns the random generator with this seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Returns the next number, any of 64 bits.
+    /// Returns the next random number of 64 bits.
     pub const fn number(&mut self) -> u64 {
         let number = first(self.0);
         self.0 = self.0.wrapping_add(STEP);
@@ -23,12 +23,13 @@ impl SplitMix64 {
     }
 }
 
-/// Returns the first number that follows from `seed`. Different seeds have different ones.
+/// Returns the first random number of a seed. Different seeds have different first numbers.
 pub const fn first(seed: u64) -> u64 {
     mix(seed.wrapping_add(STEP))
 }
 
-/// Returns the number at position `at` that follows from `seed`, without those before it.
+/// Returns the random number at position `at` in the sequence of a seed, without computing those
+/// before it.
 pub const fn nth(seed: u64, at: u64) -> u64 {
     first(seed.wrapping_add(STEP.wrapping_mul(at)))
 }
