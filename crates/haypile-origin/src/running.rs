@@ -9,7 +9,8 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// A running server. Dropping it ends the server; a thread is waited for.
+/// A running server. Dropping it ends the server, and waits for the end of its thread, if it has
+/// one.
 #[derive(Debug)]
 pub(crate) struct Running(Option<RunsIn>);
 
@@ -20,8 +21,8 @@ enum RunsIn {
 }
 
 impl Running {
-    /// Runs a server on the runtime of the caller, until its receiver is told to end. Returns it with
-    /// its addresses.
+    /// Runs a server on the caller's async runtime, until its receiver gets the signal to end.
+    /// Returns it with its addresses.
     pub(crate) fn on_runtime<F, A>(
         serve: impl FnOnce(oneshot::Receiver<()>) -> io::Result<(F, A)>,
     ) -> io::Result<(Self, A)>
@@ -35,8 +36,8 @@ impl Running {
         Ok((Self(Some(RunsIn::Task { end, task })), addresses))
     }
 
-    /// Runs a server on a thread with a runtime of its own, until its receiver is told to end.
-    /// Returns it with its addresses.
+    /// Runs a server on a separate thread with its own async runtime, until its receiver gets the
+    /// signal to end. Returns it with its addresses.
     pub(crate) fn in_thread<F, A>(
         name: &str,
         serve: impl FnOnce(oneshot::Receiver<()>) -> io::Result<(F, A)>,
@@ -80,7 +81,7 @@ impl Drop for Running {
     }
 }
 
-/// Listens on a free port of 127.0.0.1. The caller is inside a runtime.
+/// Opens a listening socket on a free port of 127.0.0.1. The caller is inside an async runtime.
 pub(crate) fn listen() -> io::Result<(TcpListener, SocketAddr)> {
     let listener = StdListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     listener.set_nonblocking(true)?;

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 /// link does not idle while a connection is woken up.
 const LEAD: Duration = Duration::from_millis(2);
 
-/// The schedule that all connections share.
+/// The schedule by which all connections share the rate of an emulated link.
 #[derive(Debug)]
 pub(super) struct Bucket {
     bits_per_second: Option<u64>,
@@ -26,12 +26,12 @@ struct Schedule {
     carry: u128,
 }
 
-/// The turn of some bytes.
+/// The time at which some bytes pass an emulated link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
-    /// The moment at which the turn was to be taken; taking it later does not delay the next turn.
+    /// The time at which the bytes start to pass; taking it later does not delay the next bytes.
     pub(super) at: Instant,
-    /// The moment at which the last bit has left the link.
+    /// The time at which the last bit has passed the link.
     pub(super) end: Instant,
 }
 
@@ -40,7 +40,7 @@ impl Bucket {
         Self { bits_per_second, schedule: Mutex::new(Schedule { free: None, carry: 0 }) }
     }
 
-    /// Waits for a turn for some bytes, which came at a time that is over.
+    /// Waits until some bytes, which arrived at a past time, may pass the link.
     pub(super) async fn turn(&self, bytes: usize, arrival: Instant) -> Turn {
         let Some(rate) = self.bits_per_second else { return Turn { at: arrival, end: arrival } };
         let mut schedule = self.schedule.lock().await;

@@ -13,7 +13,7 @@ const LEAST_RETRANSMISSION: Duration = Duration::from_millis(200);
 /// highest loss.
 const MOST_LOSSES: u32 = 6;
 
-/// The chances of one connection in one direction.
+/// The random jitter and losses of one connection in one direction of an emulated link.
 #[derive(Debug)]
 pub(super) struct Chance {
     seed: u64,
@@ -39,8 +39,8 @@ impl Chance {
         }
     }
 
-    /// Returns the time of the next bytes through the link, in one direction: half a round trip,
-    /// jitter, and what the losses of their packets add.
+    /// Returns the delay of the next bytes on the link in one direction: half a round trip, jitter,
+    /// and what the losses of their packets add.
     pub(super) fn next(&mut self, bytes: usize) -> Duration {
         let packets = bytes.div_ceil(PACKET_BYTES).max(1) as u64;
         let first = self.packets;

@@ -21,21 +21,21 @@ use super::profile::ENTRY_BYTES;
 /// The time of the link that is made up for after the machine was busy with something else.
 const MOST_CATCH_UP: Duration = Duration::from_millis(100);
 
-/// One direction of one connection, from the stream of its sender to that of its receiver.
+/// One direction of a connection over an emulated link, from its sender to its receiver.
 pub(super) struct Direction<'a> {
     pub(super) bucket: &'a Bucket,
     pub(super) chance: Chance,
-    /// The count of bytes of all connections that have left the link in this direction.
+    /// The count of bytes of all connections that have passed the link in this direction.
     pub(super) passed: &'a AtomicU64,
-    /// The most bytes in one turn.
+    /// The largest number of bytes that pass the link at once.
     pub(super) quantum: usize,
-    /// The memory for bytes under way.
+    /// The memory for bytes in transit of this direction, in bytes.
     pub(super) queue_bytes: usize,
-    /// The moment at which the connection takes its first bytes.
+    /// The time from which the connection transmits bytes.
     pub(super) opens: Instant,
 }
 
-/// The end of one direction.
+/// The way in which one direction of a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DirectionEnd {
     /// The sender has ended its stream, and the receiver has been told.
@@ -60,7 +60,7 @@ enum Item {
 }
 
 impl Direction<'_> {
-    /// Relays until the direction ends.
+    /// Relays bytes until this direction of the connection ends.
     pub(super) async fn run<R, W>(self, source: R, target: W) -> DirectionEnd
     where
         R: AsyncRead + Unpin,

@@ -21,7 +21,8 @@ const TCP_ROUND_TRIPS: u32 = 1;
 /// The round trips in which TLS 1.3 shakes hands.
 const TLS_ROUND_TRIPS: u32 = 1;
 
-/// A running emulator of a link to one origin. Dropping it ends it with its connections.
+/// A running emulator of a network link to one origin. Dropping it ends the emulator and its
+/// connections.
 ///
 /// `TCP_NODELAY` is set on all its sockets. A connection that the origin refuses is reset after a
 /// round trip.
@@ -39,7 +40,7 @@ struct Addresses {
 }
 
 impl LinkEmulator {
-    /// Starts an emulator on the runtime of the caller. The seed decides jitter and losses.
+    /// Starts a link emulator on the caller's async runtime. The seed decides jitter and losses.
     ///
     /// # Errors
     ///
@@ -52,8 +53,8 @@ impl LinkEmulator {
         Ok(Self { addresses, link, running })
     }
 
-    /// Starts an emulator on a thread with a runtime of its own, so that its work is not done by the
-    /// threads of what is measured. The seed decides jitter and losses.
+    /// Starts a link emulator on a separate thread with its own async runtime, so that it does not
+    /// use the threads of the measured program. The seed decides jitter and losses.
     ///
     /// # Errors
     ///
@@ -71,44 +72,45 @@ impl LinkEmulator {
         Ok(Self { addresses, link, running })
     }
 
-    /// Stops the emulator, and waits until its connections are closed and its tasks have ended. Dropping it ends the
-    /// tasks as well, without waiting for them.
+    /// Stops the link emulator, and waits until its connections are closed and its tasks have
+    /// ended. Dropping it ends the tasks as well, without waiting for them.
     pub async fn stop(self) {
         self.running.stop().await;
     }
 
-    /// Returns the address for connections without TLS.
+    /// Returns the address of the link for connections without TLS.
     pub fn address(&self) -> SocketAddr {
         self.addresses.plain
     }
 
-    /// Returns the address for connections that take the time of a hand-shake of TLS 1.3: one round
-    /// trip more. The bytes over them are the same as without TLS.
+    /// Returns the address of the link for connections with the delay of a TLS 1.3 handshake: one
+    /// round trip more. The transmitted bytes are the same as without TLS.
     pub fn tls_address(&self) -> SocketAddr {
         self.addresses.tls
     }
 
-    /// Returns the properties of the link.
+    /// Returns the properties of the emulated link: rates, round trip, losses.
     pub fn profile(&self) -> &LinkProfile {
         self.link.profile()
     }
 
-    /// Returns the number of bytes that have left the link for clients, of all connections.
+    /// Returns the number of bytes that have passed the link towards clients, over all connections.
     pub fn bytes_down(&self) -> u64 {
         self.link.bytes_down()
     }
 
-    /// Returns the number of bytes that have left the link for the origin, of all connections.
+    /// Returns the number of bytes that have passed the link towards the origin, over all
+    /// connections.
     pub fn bytes_up(&self) -> u64 {
         self.link.bytes_up()
     }
 
-    /// Returns the number of connections that the origin has taken, on both ports.
+    /// Returns the number of connections that the origin has accepted, on both ports.
     pub fn connections(&self) -> u64 {
         self.link.connections()
     }
 
-    /// Returns the number of connections that have not ended yet.
+    /// Returns the number of open connections over the link.
     pub fn open_connections(&self) -> u64 {
         self.link.open_connections()
     }

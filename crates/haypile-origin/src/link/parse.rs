@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::profile::LinkProfile;
 
-/// A text is not a link, or a property of a link is out of its range.
+/// The error of a text that is not a link, or of a link's property that is out of its range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkProfileError {

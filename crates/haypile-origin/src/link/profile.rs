@@ -5,14 +5,14 @@ use std::time::Duration;
 use super::PACKET_BYTES;
 use super::parse::LinkProfileError;
 
-/// The longest round trip.
+/// The longest round trip that a link may have.
 pub(super) const MOST_ROUND_TRIP: Duration = Duration::from_mins(1);
-/// The highest rate, in bits per second.
+/// The highest rate that a link may have, in bits per second.
 pub(super) const MOST_BITS_PER_SECOND: u64 = 1_000_000_000_000;
-/// The highest probability of a lost packet.
+/// The highest probability that a packet is lost on a link.
 pub(super) const MOST_LOSS: f64 = 0.5;
 
-/// The memory of an entry of a queue, besides its bytes.
+/// The memory that each entry of a queue takes in addition to its bytes.
 pub(super) const ENTRY_BYTES: usize = 128;
 /// The time by which bytes may stay longer, because timers are late and turns are taken early.
 const SLACK: Duration = Duration::from_millis(5);
@@ -21,7 +21,7 @@ const MOST_QUEUE_BYTES: usize = 1 << 20;
 /// The most bytes that have one turn in a bucket.
 const MOST_QUANTUM_BYTES: usize = 44 * PACKET_BYTES;
 
-/// The properties of a link.
+/// The properties of an emulated network link: rates, round trip, jitter and losses.
 ///
 /// As a text it is one of [`NAMES`](Self::NAMES), or properties that are separated by commas:
 /// `down=1.6Mbit/s`, `up=768kbit/s` (or `unlimited`; also `bit/s` and `Gbit/s`), `rtt=150ms` (also
@@ -29,19 +29,19 @@ const MOST_QUANTUM_BYTES: usize = 44 * PACKET_BYTES;
 /// `3g,loss=1%`. Without a name, what is not there is unlimited or 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkProfile {
-    /// The name, or the properties as a text.
+    /// The name of the link, or its properties as text.
     pub name: String,
-    /// The rate from the origin to the clients, from 1 bit/s to 1 Tbit/s; `None` is unlimited.
+    /// The rate from the origin to the clients, from 1 bit/s to 1 Tbit/s; `None` for unlimited.
     pub down_bits_per_second: Option<u64>,
-    /// The rate from the clients to the origin, from 1 bit/s to 1 Tbit/s; `None` is unlimited.
+    /// The rate from the clients to the origin, from 1 bit/s to 1 Tbit/s; `None` for unlimited.
     pub up_bits_per_second: Option<u64>,
     /// The time to the origin and back without jitter and without what the rates add, at most a
     /// minute.
     pub round_trip: Duration,
-    /// The largest difference of a round trip from `round_trip`, in both directions of time; at most
-    /// `round_trip`. Each value between is equally likely, in each direction of the link half of it.
+    /// The largest random difference of a round trip from `round_trip`, shorter or longer; at most
+    /// `round_trip`. It is uniformly distributed, and each direction of the link gets half of it.
     pub jitter: Duration,
-    /// The part of packets that is lost, from 0 to 0.5.
+    /// The probability that a packet is lost, from 0 to 0.5.
     pub loss: f64,
 }
 
@@ -60,7 +60,7 @@ const NAMED: [Named; 8] = [
 ];
 
 impl LinkProfile {
-    /// The names of profiles:
+    /// The names of known links, with their properties:
     ///
     /// | name | down / up | round trip | source |
     /// |---|---|---|---|
@@ -82,7 +82,7 @@ impl LinkProfile {
         names
     };
 
-    /// Returns the profile of a name in [`NAMES`](Self::NAMES).
+    /// Returns the link with a name in [`NAMES`](Self::NAMES).
     pub fn named(name: &str) -> Option<Self> {
         let (name, rates, round_trip, jitter) = NAMED.iter().find(|named| named.0 == name)?;
         Some(Self {
@@ -95,12 +95,12 @@ impl LinkProfile {
         })
     }
 
-    /// Returns a link without limits, delay and loss.
+    /// Returns a link with unlimited rates, and without delay and loss.
     pub fn unshaped() -> Self {
         Self::named("unshaped").expect("a name of the table")
     }
 
-    /// Checks that each property is in its range.
+    /// Checks that each property of the link is in its range.
     ///
     /// # Errors
     ///
@@ -124,8 +124,8 @@ impl LinkProfile {
     }
 }
 
-/// Returns the bytes that have one turn in a bucket: a millisecond's worth of whole packets, and at
-/// least one.
+/// Returns the number of bytes that may pass the link at once: those of a millisecond, in whole
+/// packets, at least one.
 pub(super) fn quantum(bits_per_second: Option<u64>) -> usize {
     let Some(rate) = bits_per_second else { return MOST_QUANTUM_BYTES };
     let bytes = usize::try_from(rate / 8 / 1_000).unwrap_or(usize::MAX);
@@ -133,7 +133,7 @@ pub(super) fn quantum(bits_per_second: Option<u64>) -> usize {
     whole.clamp(PACKET_BYTES, MOST_QUANTUM_BYTES)
 }
 
-/// Returns the memory for bytes under way of one connection in one direction.
+/// Returns the memory in bytes for one connection's bytes in transit in one direction.
 pub(super) fn queue_bytes(bits_per_second: Option<u64>, longest_round_trip: Duration) -> usize {
     let Some(rate) = bits_per_second else { return MOST_QUEUE_BYTES };
     let bits = u128::from(rate) * (longest_round_trip + SLACK).as_nanos() / 1_000_000_000;

@@ -13,7 +13,7 @@ use super::chance::Chance;
 use super::direction::{Direction, DirectionEnd};
 use super::profile::{LinkProfile, quantum, queue_bytes};
 
-/// A link that connections share, between streams of any kind.
+/// An emulated network link that connections share, between streams of any kind.
 ///
 /// Everything happens in the time of tokio. In a test that pauses it, a transfer takes exactly the
 /// time that it would take, and no time of the machine:
@@ -55,7 +55,7 @@ pub struct Link {
     ended_connections: AtomicU64,
 }
 
-/// The end of a connection over a link.
+/// The way in which a connection over a link ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelayEnd {
     /// Both directions have ended in order, and both streams are shut down.
@@ -71,7 +71,7 @@ const UP: u8 = 1;
 const CONNECT: u8 = 2;
 
 impl Link {
-    /// Returns a link without connections. The seed decides jitter and losses.
+    /// Returns an emulated link without connections. The seed decides jitter and losses.
     ///
     /// # Errors
     ///
@@ -93,8 +93,8 @@ impl Link {
         })
     }
 
-    /// Relays one connection until it ends. Its first bytes leave after this many round trips: 1 for
-    /// TCP, 2 with TLS 1.3 and 3 with TLS 1.2 on top. Dropping the future ends the connection.
+    /// Relays one connection until it ends. Its first bytes pass after this number of round trips:
+    /// 1 for TCP, 2 with TLS 1.3 and 3 with TLS 1.2. Dropping the future ends the connection.
     pub async fn relay<C, O>(&self, client: &mut C, origin: &mut O, round_trips: u32) -> RelayEnd
     where
         C: AsyncRead + AsyncWrite + Unpin,
@@ -103,7 +103,7 @@ impl Link {
         self.relay_since(Instant::now(), client, origin, round_trips).await
     }
 
-    /// Relays a connection that a client opened at this time.
+    /// Relays a connection over the link, which a client opened at this time.
     pub(super) async fn relay_since<C, O>(
         &self,
         start: Instant,
@@ -155,27 +155,27 @@ impl Link {
         queue_bytes(bits_per_second, self.profile.round_trip + self.profile.jitter)
     }
 
-    /// Returns the rates, the round trip and the losses of the emulated network link.
+    /// Returns the properties of the emulated link: rates, round trip, losses.
     pub fn profile(&self) -> &LinkProfile {
         &self.profile
     }
 
-    /// Returns the number of bytes that have left the link for clients.
+    /// Returns the number of bytes that have passed the link towards clients.
     pub fn bytes_down(&self) -> u64 {
         self.bytes_down.load(Ordering::SeqCst)
     }
 
-    /// Returns the number of bytes that have left the link for the origin.
+    /// Returns the number of bytes that have passed the link towards the origin.
     pub fn bytes_up(&self) -> u64 {
         self.bytes_up.load(Ordering::SeqCst)
     }
 
-    /// Returns the number of connections so far.
+    /// Returns the number of connections over the link so far.
     pub fn connections(&self) -> u64 {
         self.connections.load(Ordering::SeqCst)
     }
 
-    /// Returns the number of connections that have not ended yet.
+    /// Returns the number of open connections over the link.
     pub fn open_connections(&self) -> u64 {
         let ended = self.ended_connections.load(Ordering::SeqCst);
         self.connections().saturating_sub(ended)

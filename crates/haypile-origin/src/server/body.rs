@@ -11,7 +11,7 @@ const PART_BYTES: usize = 64 << 10;
 /// The period of generated bodies: prime, so that no part of a usual length is like the next.
 const PERIOD: usize = 251;
 
-/// The bytes of a body.
+/// The bytes of a reply's body: stored, generated or made by a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodySource(Source);
 
@@ -27,17 +27,17 @@ enum Source {
 struct Make(Arc<dyn Fn() -> Bytes + Send + Sync>);
 
 impl BodySource {
-    /// Returns a body that needs no memory of its own. Its bytes depend only on their place and on
-    /// the seed: bodies with seeds from 0 to 250 differ in every byte.
+    /// Returns a body that is generated without memory. Its bytes depend only on their position and
+    /// on the seed: bodies with seeds from 0 to 250 differ in every byte.
     pub fn generated(bytes: u64, seed: u64) -> Self {
         let start = usize::try_from(seed % PERIOD as u64).expect("less than the period");
         Self(Source::Generated { bytes, start })
     }
 
-    /// Returns a body that a function makes for each reply that sends a part of it, and that lies in
-    /// memory only while the reply goes out. Its length is stated here, because heads need it without
-    /// the body. Bytes that the function returns beyond that length are not sent; if some are missing,
-    /// the connection ends where they are.
+    /// Returns a body that a function makes for each reply that sends a part of it, and that is in
+    /// memory only while the reply is sent. Its length is stated here, because replies need it
+    /// without the body. Bytes beyond that length are not sent; if some are missing, the connection
+    /// ends there.
     ///
     /// The function runs on the thread that serves all connections. Two such bodies are equal if they
     /// share the function and the length.
@@ -45,7 +45,7 @@ impl BodySource {
         Self(Source::Made { bytes, make: Make(make) })
     }
 
-    /// Returns the length of the body.
+    /// Returns the length of the body in bytes.
     pub fn bytes(&self) -> u64 {
         match &self.0 {
             Source::Shared(body) => body.len() as u64,
@@ -53,8 +53,8 @@ impl BodySource {
         }
     }
 
-    /// Returns a part of the body from this place on: all to the end of the range or of the body, or
-    /// 64 KiB of it. A body [of a function](Self::from_fn) is made for each part.
+    /// Returns a part of the body that begins with the range: to the end of the range or of the
+    /// body, or 64 KiB of it. A body [of a function](Self::from_fn) is made for each part.
     pub fn part(&self, range: Range<u64>) -> Bytes {
         let end = range.end.min(self.bytes());
         let bytes = end.saturating_sub(range.start).min(PART_BYTES as u64);
@@ -76,7 +76,7 @@ impl BodySource {
         }
     }
 
-    /// Returns the body without a function: its parts cost no more than a reference.
+    /// Calls the body's function, if it has one, and returns a body whose parts are references.
     pub(super) fn made(&self) -> Self {
         let Source::Made { bytes, make } = &self.0 else { return self.clone() };
         let mut body = (make.0)();

@@ -19,8 +19,8 @@ pub(super) enum Part {
     NotSatisfiable,
 }
 
-/// Whether the client has the response, as its conditions say. Preconditions of a change are not
-/// heeded: the server has no state.
+/// Whether the client already has the response, according to its conditions (a 304). Preconditions
+/// of changes are ignored: the server has no state.
 pub(super) fn is_not_modified(
     request: &HeaderMap,
     status: StatusCode,
@@ -42,8 +42,8 @@ pub(super) fn is_not_modified(
     }
 }
 
-/// Reads which part of a body of this length a request asks for; a request for several parts gets
-/// the whole body.
+/// Determines which part of a body of this length a request asks for; a request for several parts
+/// gets the whole body.
 pub(super) fn part(
     request: &HeaderMap,
     status: StatusCode,

@@ -38,7 +38,7 @@ impl Connection {
         Self { stream, buffer: BytesMut::new(), script, records }
     }
 
-    /// Answers requests until one side ends the connection.
+    /// Answers the requests of a connection until one side ends it.
     pub(super) async fn run(mut self) {
         // A connection that fails is one that the client has ended.
         let _ = self.answer_all().await;

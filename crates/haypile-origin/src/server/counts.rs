@@ -2,35 +2,36 @@
 
 use std::ops::Sub;
 
-/// The counts of a server at one time, or, subtracted, of the time between two.
+/// The counts of an origin server at one time, or, subtracted, between two times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OriginCounts {
     /// The number of accepted connections.
     pub connections: u64,
-    /// The number of requests whose heads have come.
+    /// The number of requests whose heads were received.
     pub requests: u64,
-    /// The number of connections that ended because their bytes were not a request.
+    /// The number of connections that ended because their bytes were not a valid request.
     pub unreadable: u64,
-    /// The number of bytes of bodies that were sent, without the marks between chunks.
+    /// The number of bytes of bodies that were sent, without the framing of chunks.
     pub body_bytes: u64,
-    /// The number of replies with the status 200. A reply counts when its head is about to go out.
+    /// The number of replies with the status 200. A reply is counted right before its head is sent.
     pub replies_200: u64,
     /// The number of replies with the status 206.
     pub replies_206: u64,
     /// The number of replies with the status 304.
     pub replies_304: u64,
-    /// The number of replies with any other status, and of those whose bytes are not a response that the server made.
+    /// The number of replies with any other status, and of raw replies, which need not be HTTP
+    /// responses.
     pub replies_other: u64,
 }
 
-/// The counts of one host and path at one time, or, subtracted, of the time between two.
+/// The counts of one host and path at one time, or, subtracted, between two times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PathCounts {
-    /// The number of requests whose heads have come.
+    /// The number of requests for the path whose heads were received.
     pub requests: u64,
-    /// The number of bytes of bodies that were sent, without the marks between chunks.
+    /// The number of bytes of bodies that were sent for the path, without the framing of chunks.
     pub body_bytes: u64,
 }
 

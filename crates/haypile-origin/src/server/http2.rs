@@ -26,8 +26,8 @@ use super::reply::{Ending, Transmission};
 use super::request::RequestHead;
 use super::script::{ListId, Script};
 
-/// The most requests of one connection over HTTP/2 that are answered at a time; others wait. It is
-/// the number that RFC 9113 recommends as the least, and that common servers have.
+/// The largest number of concurrent requests on one HTTP/2 connection; others wait. It is the
+/// smallest number that RFC 9113 recommends, and common in servers.
 pub const MAX_STREAMS: u32 = 100;
 
 /// The most fields of a reply.
@@ -69,7 +69,7 @@ impl Http2Connection {
         Self { stream, open: Open { script, records } }
     }
 
-    /// Answers requests until one side ends the connection.
+    /// Answers the requests of an HTTP/2 connection until one side ends it.
     pub(super) async fn run(self) {
         let Self { stream, open } = self;
         let answer = |request| answer(request, Arc::clone(&open.script), Arc::clone(&open.records));

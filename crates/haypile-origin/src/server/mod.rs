@@ -69,7 +69,8 @@ pub use script::{Kept, Script};
 /// After a failure to accept a connection, such as too many open files.
 const REST: Duration = Duration::from_millis(50);
 
-/// A running origin server. Dropping it closes its connections.
+/// A running HTTP origin server with scripted replies, for tests and measurements. Dropping it
+/// closes its connections.
 #[derive(Debug)]
 pub struct ScriptedOrigin {
     url: String,
@@ -79,7 +80,7 @@ pub struct ScriptedOrigin {
 }
 
 impl ScriptedOrigin {
-    /// Starts a server on the runtime of the caller.
+    /// Starts an origin server on the caller's async runtime.
     ///
     /// # Errors
     ///
@@ -91,8 +92,8 @@ impl ScriptedOrigin {
         Ok(Self { url: format!("http://{address}"), address, records, running })
     }
 
-    /// Starts a server on a thread with a runtime of its own, so that its work is not done by the
-    /// threads of what is measured.
+    /// Starts an origin server on a separate thread with its own async runtime, so that it does not
+    /// use the threads of the measured program.
     ///
     /// # Errors
     ///
@@ -105,79 +106,76 @@ impl ScriptedOrigin {
         Ok(Self { url: format!("http://{address}"), address, records, running })
     }
 
-    /// Stops the server, and waits until its connections are closed and its tasks have ended.
-    /// Dropping it ends the tasks as well, without waiting for them.
+    /// Stops the origin server, and waits until its connections are closed and its tasks have
+    /// ended. Dropping it ends the tasks as well, without waiting for them.
     pub async fn stop(self) {
         self.running.stop().await;
     }
 
-    /// Returns `http://127.0.0.1:PORT`.
+    /// Returns the server's URL, `http://127.0.0.1:PORT`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Returns the address that it listens on.
+    /// Returns the address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns the number of all requests whose heads have come.
+    /// Returns the number of all requests whose heads were received.
     pub fn requests(&self) -> u64 {
         self.records.requests()
     }
 
-    /// Returns the number of requests for a path with its query, exactly as clients sent it, of all
-    /// hosts.
+    /// Returns the number of requests for a path with its query, exactly as clients sent it, over
+    /// all hosts.
     pub fn requests_for(&self, path: &str) -> u64 {
         self.records.requests_for(path)
     }
 
-    /// Returns the number of requests by path with query; paths that nobody asked for are not in it.
+    /// Returns the number of requests by path with query; only requested paths are included.
     pub fn requests_by_path(&self) -> BTreeMap<String, u64> {
         self.records.requests_by_path()
     }
 
-    /// Returns the number of requests that counted for replies of [`Script::on_host`]: of a host, in
-    /// any case and with or without a port, for a path with its query. It is 0 for a host and path
-    /// that the script does not name together.
+    /// Returns the number of requests to a host (in any case, with or without a port) for a path
+    /// with its query, if [`Script::on_host`] names both together; otherwise 0.
     pub fn requests_for_host(&self, host: &str, path: &str) -> u64 {
         self.counts_for_host(host, path).requests
     }
 
-    /// Returns the counts of a host and path that [`Script::on_host`] names; those of others are 0.
+    /// Returns the counts of a host and path that [`Script::on_host`] names; zeros for any other.
     pub fn counts_for_host(&self, host: &str, path: &str) -> PathCounts {
         self.records.counts_for_host(host, path)
     }
 
-    /// Returns the counts of every host and path that [`Script::on_host`] names, also where they are
-    /// 0.
+    /// Returns the counts of every host and path that [`Script::on_host`] names, including zeros.
     pub fn counts_by_host(&self) -> BTreeMap<(String, String), PathCounts> {
         self.records.counts_by_host()
     }
 
-    /// Returns the current counts of the server. The difference of two is what happened in between.
-    /// Each is exact, but they are read one after the other: they fit each other once no reply is
-    /// under way. A reply that a client has read to its end has been counted.
+    /// Returns the current counts of the server. The difference of two shows what happened in
+    /// between. Each is exact, but they are read one after the other: they fit each other once no
+    /// reply is under way. A reply that a client has read to its end has been counted.
     pub fn counts(&self) -> OriginCounts {
         self.records.counts()
     }
 
-    /// Returns the requests that the server has kept, in the order in which their heads came: all
-    /// since the start, if [`Kept`] says so.
+    /// Returns the requests that the server has recorded, in the order in which their heads were
+    /// received: all since the start, if [`Kept`] says so.
     pub fn received(&self) -> Vec<ReceivedRequest> {
         self.records.received()
     }
 
-    /// Returns the number of connections that ended because what came over them was not a request
-    /// or was too long, or because the end of its body was open to interpretation. It stays 0 over
-    /// HTTP/2, which has errors of its own for that.
+    /// Returns the number of connections that ended because their bytes were not a request, were
+    /// too long, or were ambiguous. It stays 0 with HTTP/2, which has its own errors for that.
     pub fn unreadable(&self) -> u64 {
         self.records.unreadable()
     }
 
-    /// Returns the number of bytes of bodies that went out; heads, the marks between chunks and
-    /// [raw bytes](Reply::raw) do not count. The part of at most 64 KiB that is going out counts as
-    /// a whole until its client refuses it.
+    /// Returns the number of bytes of bodies that were sent; heads, the framing of chunks and [raw
+    /// bytes](Reply::raw) do not count. A part of at most 64 KiB that is being sent counts as a
+    /// whole until its client refuses it.
     pub fn body_bytes_sent(&self) -> u64 {
         self.records.body_bytes_sent()
     }
@@ -187,7 +185,7 @@ impl ScriptedOrigin {
         self.records.connections()
     }
 
-    /// Returns the number of accepted connections that have not ended yet.
+    /// Returns the number of open connections.
     pub fn open_connections(&self) -> u64 {
         self.records.open_connections()
     }

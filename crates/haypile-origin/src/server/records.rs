@@ -11,19 +11,19 @@ use super::counts::{OriginCounts, PathCounts};
 use super::request::host_of;
 use super::script::{Kept, ListId, Script};
 
-/// A request as it came over its connection.
+/// A request as the server received it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceivedRequest {
-    /// The bytes of the head, with the empty line at its end; of HTTP/2, as they would have come
-    /// over HTTP/1.1.
+    /// The bytes of the request's head, including the empty line at its end; of HTTP/2, as they
+    /// would be in HTTP/1.1.
     pub head: Bytes,
-    /// The content of the body as far as it has come, without the marks of chunks.
+    /// The content of the request's body that was received so far, without the framing of chunks.
     pub body: Vec<u8>,
-    /// Whether the end of the body has come.
+    /// Whether the request's body was received completely.
     pub is_whole: bool,
 }
 
-/// The counters of a server.
+/// The counters and recorded requests of an origin server.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     kept: Kept,
@@ -55,10 +55,10 @@ struct ListCounts {
 /// A recorded request: its list, and its position in that list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Noted {
-    /// The number of earlier requests that took a reply from the same list.
+    /// The number of earlier requests that used the same list of replies.
     pub(super) before: u64,
-    /// The list of replies for the request; `None` for the list of requests without one of their
-    /// own.
+    /// The list of replies for the request; `None` for the common list, of requests without their
+    /// own list.
     pub(super) list: Option<ListId>,
     /// The index of the request among those that are kept.
     place: Option<usize>,
@@ -71,7 +71,7 @@ impl Records {
         Self { kept: script.kept, paths, hosts, lists, ..Self::default() }
     }
 
-    /// Records a request whose head has come, and which takes a reply from this list.
+    /// Records a request whose head was received, and which uses this list of replies.
     pub(super) fn note(&self, list: Option<ListId>, path: &str, head: &Bytes) -> Noted {
         if list.is_none() {
             let mut others = self.others.lock();
@@ -94,7 +94,7 @@ impl Records {
         Noted { before, list, place }
     }
 
-    /// Adds to the body of a request.
+    /// Adds a received part to the body of a recorded request.
     pub(super) fn note_body(&self, request: Noted, part: &[u8]) {
         if let Some(place) = request.place
             && self.kept == Kept::Bodies
@@ -113,7 +113,7 @@ impl Records {
         self.unreadable.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Counts a reply whose head goes out next.
+    /// Counts a reply whose head is sent next.
     pub(super) fn note_reply(&self, status: Option<StatusCode>) {
         let count = match status {
             Some(StatusCode::OK) => &self.replies_200,
@@ -124,7 +124,8 @@ impl Records {
         count.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Counts a part of a body that goes out next: a client that has all of it sees it counted.
+    /// Counts a part of a body that is sent next, so that a client that has received it sees it
+    /// counted.
     pub(super) fn sending(&self, list: Option<ListId>, body_bytes: usize) -> Sending<'_> {
         let of_list = &self.list(list).body_bytes;
         for count in [&self.body_bytes_sent, of_list] {
@@ -233,7 +234,8 @@ impl Records {
     }
 }
 
-/// A part of a body that goes out. What has not gone out when it is dropped no longer counts.
+/// A guard of a part of a body that is being sent. On drop, the bytes that were not sent are
+/// subtracted from the counts.
 #[derive(Debug)]
 pub(super) struct Sending<'a> {
     counts: [&'a AtomicU64; 2],
@@ -241,7 +243,7 @@ pub(super) struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// Records that the client's system has taken these bytes.
+    /// Records that the operating system has accepted these bytes for the client.
     pub(super) fn sent(&mut self, bytes: usize) {
         self.left -= bytes;
     }

@@ -12,7 +12,7 @@ use super::body::BodySource;
 use super::conditions::{Part, is_not_modified, part};
 use super::request::RequestHead;
 
-/// The answer to a request: a [`Response`] with its faults, or bytes that are not one.
+/// The reply to a request: a [`Response`] with optional faults, or arbitrary bytes.
 #[derive(Clone, Debug)]
 pub struct Reply {
     head: ReplyHead,
@@ -35,7 +35,7 @@ enum ReplyHead {
     Endless,
 }
 
-/// The mark of a body's end.
+/// The way in which the end of a body is marked (length, chunks or the end of the connection).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
     /// The `Content-Length` of the body.
@@ -51,7 +51,7 @@ pub enum Framing {
     Close,
 }
 
-/// The fate of a connection after a reply.
+/// The way in which a connection continues or ends after a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
     /// The connection waits for the next request, unless the client does not want that.
@@ -90,66 +90,65 @@ impl<B: Into<BodySource>> From<Response<B>> for Reply {
 }
 
 impl Reply {
-    /// Returns a response without fields and body.
+    /// Returns a reply without header fields and body.
     pub fn empty(status: StatusCode) -> Self {
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = status;
         response.into()
     }
 
-    /// Returns a reply of bytes that go out as they are. Only [`delay`](Self::delay) and
-    /// [`ending`](Self::ending) have an effect on it. Without bytes it is silence, or an end of the
-    /// connection before the head.
+    /// Returns a reply of arbitrary bytes, sent as they are. Only [`delay`](Self::delay) and
+    /// [`ending`](Self::ending) affect it. Without bytes it is silence, or an end of the connection
+    /// before the head.
     pub fn raw(bytes: impl Into<Bytes>) -> Self {
         Self { head: ReplyHead::Raw(bytes.into()), ..Self::empty(StatusCode::OK) }
     }
 
-    /// Returns a head whose end never comes: it goes out until the client closes the connection.
+    /// Returns a reply with an endless head, which is sent until the client closes the connection.
     pub fn endless_head() -> Self {
         Self { head: ReplyHead::Endless, ..Self::empty(StatusCode::OK) }
     }
 
-    /// Sets the time between the end of the request and the head. The timer has a resolution of a
-    /// millisecond: the head goes out up to 1 ms later, never earlier.
+    /// Sets the time between the end of the request and the head of the reply. The timer has a
+    /// resolution of a millisecond: the head is sent up to 1 ms later, never earlier.
     #[must_use]
     pub fn delay(self, delay: Duration) -> Self {
         Self { delay, ..self }
     }
 
-    /// Sets the mark of the body's end.
+    /// Sets how the end of the reply's body is marked.
     #[must_use]
     pub fn framing(self, framing: Framing) -> Self {
         Self { framing, ..self }
     }
 
-    /// Sets the fate of the connection after the reply.
+    /// Sets what happens to the connection after the reply.
     #[must_use]
     pub fn ending(self, ending: Ending) -> Self {
         Self { ending, ..self }
     }
 
-    /// Sends only the first `body_bytes` of the body and no mark of its end, and then treats the
+    /// Sends only the first `body_bytes` of the body without marking its end, and then ends the
     /// connection as `ending` says.
     #[must_use]
     pub fn cut_after(self, body_bytes: u64, ending: Ending) -> Self {
         Self { cut_after: Some(body_bytes), ending, ..self }
     }
 
-    /// Lets the reply be a 304 where `If-None-Match` or `If-Modified-Since` of the request permits
-    /// that.
+    /// Makes the reply a 304 if `If-None-Match` or `If-Modified-Since` of the request permits that.
     #[must_use]
     pub fn answering_conditions(self) -> Self {
         Self { answers_conditions: true, ..self }
     }
 
-    /// Lets the reply be a 206 or 416, of a body with its length, where the request asks for one
-    /// range.
+    /// Makes the reply a 206 or 416 if the request asks for one range; the body needs a length.
     #[must_use]
     pub fn answering_ranges(self) -> Self {
         Self { answers_ranges: true, ..self }
     }
 
-    /// Returns the reply with the bytes of its head, which need not be made for each request.
+    /// Returns the reply with the bytes of its head prepared, so that they are not made for each
+    /// request.
     pub(super) fn prepared(mut self) -> Self {
         if let ReplyHead::Response(head) = &mut self.head {
             let mark = match self.framing {
@@ -164,7 +163,7 @@ impl Reply {
         self
     }
 
-    /// Returns the bytes that the reply sends to a request.
+    /// Returns the bytes that the reply sends for a request.
     pub(super) fn to(&self, request: &RequestHead) -> Transmission {
         let sent = |status, head, body| Transmission {
             status,
@@ -242,18 +241,18 @@ impl Reply {
     }
 }
 
-/// The bytes that go out for one request.
+/// The bytes that are sent in reply to one request.
 #[derive(Debug)]
 pub(super) struct Transmission {
-    /// The status of the head; `None` if the reply is raw bytes.
+    /// The status of the reply; `None` if it is arbitrary bytes.
     pub(super) status: Option<StatusCode>,
     pub(super) head: Bytes,
-    /// The range of the body's bytes that goes out.
+    /// The range of the body's bytes that is sent.
     pub(super) body: Range<u64>,
     pub(super) is_chunked: bool,
-    /// Whether the body ends without a mark of its end.
+    /// Whether the body ends without its end being marked.
     pub(super) is_cut: bool,
-    /// Whether the head never ends.
+    /// Whether the reply's head never ends.
     pub(super) is_endless: bool,
     pub(super) ending: Ending,
 }

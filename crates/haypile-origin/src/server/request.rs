@@ -7,31 +7,31 @@ use http::uri::{Authority, PathAndQuery};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use httparse::{Header, ParserConfig, Status};
 
-/// The longest head, line between chunks, or trailer section.
+/// The longest head, line between chunks, or trailer section that is accepted, in bytes.
 pub(crate) const MOST_HEAD_BYTES: usize = 64 << 10;
 const MOST_FIELDS: usize = 256;
 
 /// The head of a request.
 #[derive(Debug)]
 pub struct RequestHead {
-    /// The bytes of the head, with the empty line at its end; of HTTP/2, as they would have come
-    /// over HTTP/1.1.
+    /// The bytes of the request's head, including the empty line at its end; of HTTP/2, as they
+    /// would be in HTTP/1.1.
     pub bytes: Bytes,
-    /// Whether the method is HEAD.
+    /// Whether the request's method is HEAD.
     pub is_head: bool,
-    /// Whether the method is GET.
+    /// Whether the request's method is GET.
     pub is_get: bool,
-    /// The path and the query.
+    /// The path and the query of the request.
     pub path: String,
-    /// The host, in lower case and without a port.
+    /// The host of the request, in lower case and without a port.
     pub host: Option<String>,
-    /// The mark by which the body's end is recognized.
+    /// The mark by which the end of the request's body is recognized (its length, or chunks).
     pub body: BodyLength,
     /// Whether the client may send another request after this one.
     pub is_kept_alive: bool,
 }
 
-/// The mark of a body's end.
+/// The way in which the end of a request's body is recognized (its length, or chunks).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyLength {
     /// The body ends after this number of bytes.
@@ -40,12 +40,13 @@ pub enum BodyLength {
     Chunked,
 }
 
-/// The error for bytes that are not a request, are too long, or have more than one meaning.
+/// The error of bytes that are not a request, are too long, or are ambiguous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreadable;
 
 impl RequestHead {
-    /// Takes a head from the bytes that have come; returns `None` if its end has not.
+    /// Removes and returns a request's head from the received bytes; `None` if its end was not
+    /// received yet.
     pub fn take(buffer: &mut BytesMut) -> Result<Option<Self>, Unreadable> {
         let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let mut request = httparse::Request::new(&mut fields);
@@ -68,7 +69,7 @@ impl RequestHead {
         Ok(Some(Self { bytes, is_head, is_get, path, host, body, is_kept_alive }))
     }
 
-    /// Returns the head of a request of HTTP/2, with its bytes as in HTTP/1.1. Its body ends by itself.
+    /// Returns the head of an HTTP/2 request, with its bytes as in HTTP/1.1.
     pub(crate) fn of_http2(parts: &Parts) -> Self {
         let path = parts.uri.path_and_query().map_or("/", PathAndQuery::as_str).to_owned();
         let authority = parts.uri.authority().map(Authority::as_str);
@@ -94,7 +95,7 @@ impl RequestHead {
         }
     }
 
-    /// Returns the fields of the head, for the few replies that depend on them.
+    /// Parses the header fields of the request, for the few replies that depend on them.
     pub fn fields(&self) -> HeaderMap {
         let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let mut request = httparse::Request::new(&mut fields);
@@ -133,7 +134,7 @@ fn host(target: &str, fields: &[Header<'_>]) -> Option<String> {
     str::from_utf8(field.value).ok().map(host_of)
 }
 
-/// Returns a host in lower case and without a port.
+/// Returns a host name in lower case and without a port.
 pub(crate) fn host_of(authority: &str) -> String {
     let authority = authority.trim_ascii();
     let host = match authority.rsplit_once(':') {
@@ -177,7 +178,7 @@ fn says(fields: &[Header<'_>], token: &str) -> bool {
     members.any(|member| member.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
 }
 
-/// The reader of a body: the state of a body whose end has not come.
+/// The parser of a request's body, while its end was not received yet.
 #[derive(Debug)]
 pub enum BodyReader {
     /// This number of bytes of the body is missing.
@@ -192,7 +193,7 @@ pub enum BodyReader {
     End,
 }
 
-/// The next part of a body.
+/// The next part of a request's body.
 #[derive(Debug, PartialEq, Eq)]
 pub enum BodyPart {
     /// Bytes of the body's content.
@@ -204,7 +205,7 @@ pub enum BodyPart {
 }
 
 impl BodyReader {
-    /// Creates the reader of a body that ends at this mark.
+    /// Creates the parser of a body whose end is recognized in this way.
     pub fn new(length: BodyLength) -> Self {
         match length {
             BodyLength::Bytes(bytes) => Self::Bytes(bytes),
@@ -212,7 +213,7 @@ impl BodyReader {
         }
     }
 
-    /// Takes the next part of the body from the bytes that have come.
+    /// Removes and returns the next part of the body from the received bytes.
     pub fn take(&mut self, buffer: &mut BytesMut) -> Result<BodyPart, Unreadable> {
         loop {
             match self {

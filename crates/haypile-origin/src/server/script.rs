@@ -8,13 +8,13 @@ use http::StatusCode;
 use super::reply::Reply;
 use super::request::host_of;
 
-/// The replies of an origin server: for each path, or host and path, a list, in the order of the
-/// requests for it. The last one repeats.
+/// The scripted replies of an origin server: a list for each path, or host and path, used in the
+/// order of the requests. The last reply repeats.
 #[derive(Clone, Debug)]
 pub struct Script {
     /// The lists of replies; the first one is for requests that have no list of their own.
     lists: Vec<Arc<[Reply]>>,
-    /// The list for each path.
+    /// The list of replies for each path.
     pub(super) paths: HashMap<String, ListId>,
     pub(super) hosts: HashMap<String, HashMap<String, ListId>>,
     pub(super) kept: Kept,
@@ -25,7 +25,7 @@ pub struct Script {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ListId(pub(super) usize);
 
-/// The part of the requests that a server keeps.
+/// The choice of which requests a server records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kept {
     /// Only the numbers of requests: the server's memory does not grow with the requests, but for a
@@ -40,7 +40,7 @@ pub enum Kept {
 
 impl Script {
     /// Returns a script with these replies to requests for any path, which share one list. Without
-    /// a reply it is 404.
+    /// a reply the server answers 404.
     pub fn new<R: Into<Reply>>(replies: impl IntoIterator<Item = R>) -> Self {
         Self {
             lists: vec![list(replies)],
@@ -52,7 +52,7 @@ impl Script {
     }
 
     /// Adds replies for one path with its query, compared byte by byte. Requests for it no longer
-    /// take any from the list of the others.
+    /// use the common list.
     #[must_use]
     pub fn on<R: Into<Reply>>(
         mut self,
@@ -64,9 +64,9 @@ impl Script {
         self
     }
 
-    /// Adds replies for one path with its query, compared byte by byte, where a request is for this
-    /// host: its `Host` field, or the target if that is a whole URL, in any case and with or without
-    /// a port. They come before those of [`on`](Self::on), which are for all other hosts.
+    /// Adds replies for one path with its query, compared byte by byte, on one host: that of the
+    /// `Host` field, or of the target if it is a whole URL, in any case and with or without a port.
+    /// They have precedence over those of [`on`](Self::on), which are for all other hosts.
     #[must_use]
     pub fn on_host<R: Into<Reply>>(
         mut self,
@@ -80,14 +80,14 @@ impl Script {
         self
     }
 
-    /// Sets which part of the requests the server keeps.
+    /// Sets which requests the server records.
     #[must_use]
     pub fn keep(self, kept: Kept) -> Self {
         Self { kept, ..self }
     }
 
-    /// Makes the server speak HTTP/2 over every connection, with prior knowledge, and at most
-    /// [`MAX_STREAMS`](super::MAX_STREAMS) requests of a connection at a time.
+    /// Makes the server speak HTTP/2 on every connection, with prior knowledge, and at most
+    /// [`MAX_STREAMS`](super::MAX_STREAMS) concurrent requests per connection.
     ///
     /// A reply keeps its status, fields, body and delay. One whose bytes are not a response, or that
     /// breaks off, resets its stream and leaves the connection open; framings have no meaning.
@@ -97,19 +97,19 @@ impl Script {
         Self { is_http2: true, ..self }
     }
 
-    /// Returns the list for a request; `None` if the request has no list of its own.
+    /// Returns the list of replies for a request; `None` for the common list.
     pub(super) fn find(&self, host: Option<&str>, path: &str) -> Option<ListId> {
         let paths = host.and_then(|host| self.hosts.get(host));
         let found = paths.and_then(|paths| paths.get(path));
         found.or_else(|| self.paths.get(path)).copied()
     }
 
-    /// Returns the number of lists.
+    /// Returns the number of lists of replies.
     pub(super) fn lists(&self) -> usize {
         self.lists.len()
     }
 
-    /// Returns the reply to a request that comes after this number of requests for the same list.
+    /// Returns the reply to a request that follows this number of requests for the same list.
     pub(super) fn reply(&self, list: Option<ListId>, before: u64) -> &Reply {
         let replies = &self.lists[list.map_or(0, |list| list.0)];
         let place = usize::try_from(before).unwrap_or(usize::MAX);
