@@ -10,7 +10,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::deadline::{Deadline, Lost};
 
-/// The address of a server, as the URL or another server names it.
+/// The address of a server, as a URL or another server states it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Address {
     /// A host and a port.
@@ -30,7 +30,8 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// Reads `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`; `None` for anything else.
+    /// Parses a server's address: `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`; `None` for
+    /// anything else.
     pub(crate) fn parse(text: &str, default_port: u16) -> Option<Self> {
         let (host, rest) = match text.strip_prefix('[') {
             Some(text) => text.split_once(']')?,
@@ -49,7 +50,8 @@ impl Address {
         (is_host && port > 0).then(|| Self::Tcp { host: host.to_owned(), port })
     }
 
-    /// Returns the address that a server names; an empty host stands for that server's own.
+    /// Returns the address that a server names for another one; an empty host stands for the naming
+    /// server's own.
     pub(crate) fn named_by(server: &Self, host: &str, port: u16) -> Option<Self> {
         match server {
             Self::Tcp { host: own, .. } if host.is_empty() => Self::tcp(own, port),
@@ -57,7 +59,7 @@ impl Address {
         }
     }
 
-    /// Resolves the host name.
+    /// Resolves the host name of the address.
     pub(crate) fn resolve(&self) -> io::Result<Resolved> {
         match self {
             Self::Tcp { host, port } => {

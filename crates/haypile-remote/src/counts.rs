@@ -33,7 +33,7 @@ impl ServerCounts {
         }
     }
 
-    /// Counts an operation on an entry that was answered without the server.
+    /// Counts an operation that was answered as a miss because the server did not answer.
     pub(crate) fn unreachable(&self) {
         self.0.add(Event::Unreachable);
     }
@@ -43,7 +43,7 @@ impl ServerCounts {
     }
 }
 
-/// Returns the outcome of a write to an empty cache.
+/// Returns the outcome of a write to an unreachable server, which counts as an empty cache.
 pub(crate) fn written_nowhere(mode: WriteMode) -> Written {
     match mode {
         WriteMode::Set | WriteMode::Add => Written::Stored,

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// The time by which one operation must finish.
+/// The deadline of one operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline {
     timeout: Duration,
@@ -19,7 +19,7 @@ impl Deadline {
         Self { timeout, end: end.unwrap_or_else(|| Instant::now() + Duration::from_hours(8760)) }
     }
 
-    /// Returns the remaining time, which is never zero.
+    /// Returns the time left until the deadline, which is never zero.
     pub(crate) fn left(&self) -> Result<Duration, Lost> {
         let left = self.end.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(self.missed()) } else { Ok(left) }
@@ -41,7 +41,7 @@ impl Deadline {
         }
     }
 
-    /// Converts a connection's I/O error.
+    /// Converts the I/O error of a connection into a loss of that connection.
     pub(crate) fn lost(&self, error: &io::Error) -> Lost {
         match error.kind() {
             io::ErrorKind::WouldBlock => self.missed(),
@@ -57,7 +57,7 @@ impl Deadline {
     }
 }
 
-/// A connection that can no longer be used, and the reason. The server may have done the operation.
+/// The loss of a connection, and its reason. The server may have done the operation.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{text}")]
 pub(crate) struct Lost {
@@ -65,25 +65,25 @@ pub(crate) struct Lost {
     /// Whether the server did not answer in time. Any other failure may only mean that the server
     /// closed an idle connection, so that a new one is worth a try.
     pub(crate) is_late: bool,
-    /// Whether the server is up and answered, but with something unusable.
+    /// Whether the server is up and answered, but the answer was unusable.
     pub(crate) is_of_answer: bool,
-    /// Whether the network broke the connection: the server may still read what was sent on it, and
-    /// nobody learns when.
+    /// Whether the network broke the connection: the server may still receive what was sent on it,
+    /// at an unknown time.
     pub(crate) is_cut: bool,
 }
 
 impl Lost {
-    /// Returns a lost connection with an error as its reason.
+    /// Returns the loss of a connection with an error as its reason.
     pub(crate) fn new(why: &dyn Error) -> Self {
         Self::because(why.to_string())
     }
 
-    /// Returns a lost connection with a text as its reason.
+    /// Returns the loss of a connection with a text as its reason.
     pub(crate) fn because(text: impl Into<String>) -> Self {
         Self { text: text.into(), is_late: false, is_of_answer: false, is_cut: false }
     }
 
-    /// Marks the loss as caused by an unusable answer.
+    /// Marks the loss of a connection as caused by an unusable answer.
     pub(crate) fn by_answer(self) -> Self {
         Self { is_of_answer: true, ..self }
     }

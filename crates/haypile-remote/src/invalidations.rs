@@ -8,8 +8,9 @@ const MAX_BYTES: usize = 4 << 20;
 /// The approximate overhead of a key.
 const KEY_OVERHEAD_BYTES: usize = 48;
 
-/// Keys, as the server knows them, that this process changed or may have changed while the server
-/// did not answer. A key stays here until the server is known to have deleted it.
+/// The pending invalidations of a server: keys that this process changed, or may have changed,
+/// while the server did not answer. A key stays pending until the server is known to have deleted
+/// it.
 #[derive(Debug, Default)]
 pub(crate) struct Invalidations {
     /// Keys to delete at the next opportunity.
@@ -21,7 +22,7 @@ pub(crate) struct Invalidations {
     /// The bytes of the keys in `due` and `set_apart`.
     bytes: usize,
     drains: u64,
-    /// The number of keys for which there was no room.
+    /// The number of keys for which there was no room among the pending invalidations.
     pub(crate) left_out: u64,
 }
 
@@ -34,7 +35,7 @@ struct PendingKey {
     is_passed_on: bool,
 }
 
-/// The keys of a drain that has begun.
+/// A drain of pending invalidations that has begun, with its keys.
 #[derive(Debug)]
 pub(crate) struct Drain {
     pub(crate) number: u64,
@@ -42,7 +43,7 @@ pub(crate) struct Drain {
 }
 
 impl Invalidations {
-    /// Enqueues a key for deletion.
+    /// Adds a key to the pending invalidations, to be deleted when the server answers.
     pub(crate) fn add(&mut self, key: &[u8]) {
         let state = PendingKey { drains: self.drains, is_passed_on: false };
         if let Some(known) = self.due.get_mut(key).or_else(|| self.set_apart.get_mut(key)) {
@@ -58,12 +59,12 @@ impl Invalidations {
         self.bytes += bytes;
     }
 
-    /// Whether no key is pending.
+    /// Whether no invalidation of a key is pending.
     pub(crate) fn is_empty(&self) -> bool {
         self.due.is_empty() && self.set_apart.is_empty()
     }
 
-    /// Begins to drain the due keys. It does not settle keys that are added after this call.
+    /// Begins to delete the pending keys that are due. Keys added after this call are not included.
     pub(crate) fn begin_drain(&mut self, now_ns: u64) -> Drain {
         if now_ns >= self.due_again_at_ns {
             self.due.extend(self.set_apart.drain());
@@ -72,7 +73,7 @@ impl Invalidations {
         Drain { number: self.drains, keys: self.due.keys().cloned().collect() }
     }
 
-    /// Removes keys of a drain that the server has deleted.
+    /// Removes keys that the server has deleted from the pending invalidations.
     pub(crate) fn drained(&mut self, number: u64, keys: &[Box<[u8]>]) {
         for key in keys {
             if self.due.get(key).is_some_and(|state| state.drains < number) {
@@ -82,19 +83,19 @@ impl Invalidations {
         }
     }
 
-    /// Postpones keys that only another server can delete, which did not do so.
+    /// Postpones pending keys that only another server can delete, and has not deleted.
     pub(crate) fn set_apart(&mut self, keys: &[&[u8]], due_again_at_ns: u64) {
         self.set_apart.extend(keys.iter().filter_map(|key| self.due.remove_entry(*key)));
         self.due_again_at_ns = due_again_at_ns;
     }
 
-    /// Whether a key is pending.
+    /// Whether a key's invalidation is pending.
     pub(crate) fn has(&self, key: &[u8]) -> bool {
         self.due.contains_key(key) || self.set_apart.contains_key(key)
     }
 
-    /// Returns the keys that become pending for another server, each once. They stay pending here
-    /// too, because a process with outdated slots can still ask this server.
+    /// Returns the distinct keys that become pending for another server. They stay pending here
+    /// too, because a process with an outdated slot map can still ask this server.
     pub(crate) fn pass_on(&mut self, is_passed_on: impl Fn(&[u8]) -> bool) -> Vec<Box<[u8]>> {
         let all = self.due.iter_mut().chain(&mut self.set_apart);
         let passed_on = all.filter(|(key, state)| !state.is_passed_on && is_passed_on(key));
@@ -106,7 +107,8 @@ impl Invalidations {
             .collect()
     }
 
-    /// Returns a warning about the keys for which there was no room.
+    /// Returns a warning about the keys for which there was no room among the pending
+    /// invalidations.
     pub(crate) fn warning(&self, server: &str) -> Option<String> {
         let left_out = self.left_out;
         (left_out > 0).then(|| {
@@ -118,7 +120,7 @@ impl Invalidations {
         })
     }
 
-    /// Removes and returns all keys.
+    /// Removes and returns all pending keys.
     pub(crate) fn take(&mut self) -> Vec<Box<[u8]>> {
         self.bytes = 0;
         mem::take(&mut self.due)

@@ -2,7 +2,7 @@
 
 use haypile::{Error, Reservation, Result, SetOptions, Store, Written};
 
-/// A value that is sent when it is complete.
+/// A write whose value is collected in memory, and sent to the server on commit.
 pub(crate) struct Buffered<'a> {
     store: &'a dyn Store,
     key: Box<[u8]>,
@@ -11,7 +11,7 @@ pub(crate) struct Buffered<'a> {
 }
 
 impl<'a> Buffered<'a> {
-    /// Allocates a value of this length.
+    /// Allocates the buffer for a value of this length.
     ///
     /// # Errors
     ///

@@ -22,7 +22,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Keys that are deleted in one round trip when a server is back.
 const DELETED_AT_ONCE: usize = 256;
 
-/// Connection settings of a server.
+/// Connection settings of a server, which open and check connections.
 pub(crate) trait Connect: fmt::Debug + Send + Sync {
     /// A connection that is ready for use.
     type Connection: Send;
@@ -47,7 +47,7 @@ pub(crate) trait Connect: fmt::Debug + Send + Sync {
     ) -> Result<Vec<&'k [u8]>, Lost>;
 }
 
-/// Whether an operation can be done twice without harm.
+/// Whether an operation can be repeated without harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeat {
     /// The operation can be repeated without harm, like a read or an unconditional write.
@@ -57,7 +57,7 @@ pub(crate) enum Repeat {
 }
 
 impl Repeat {
-    /// Returns the class of writes under these conditions.
+    /// Returns whether writes under these conditions can be repeated.
     pub(crate) fn of_writes(modes: impl IntoIterator<Item = WriteMode>) -> Self {
         let all_set = modes.into_iter().all(|mode| mode == WriteMode::Set);
         if all_set { Self::Harmless } else { Self::Never }
@@ -71,7 +71,7 @@ impl Unreachable {
     }
 }
 
-/// A server that did not answer. It may have done the operation.
+/// The error of a server that did not answer. It may have done the operation.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{server} did not answer: {why}; operations on single entries are answered as by an empty \
@@ -90,7 +90,7 @@ enum Subject {
     Itself,
 }
 
-/// A server and its connections.
+/// A server, its pool of connections, and its pending invalidations.
 pub(crate) struct Server<C: Connect> {
     connect: C,
     name: Arc<str>,
@@ -137,8 +137,7 @@ impl<C: Connect> fmt::Debug for Server<C> {
 }
 
 impl<C: Connect> Server<C> {
-    /// Returns a server with a name for messages, which differs from those of the store's other
-    /// servers. It does not connect yet.
+    /// Returns a server with a name for messages, unique within its store. It does not connect yet.
     pub(crate) fn new(
         connect: C,
         name: String,
@@ -167,12 +166,12 @@ impl<C: Connect> Server<C> {
         }
     }
 
-    /// Returns the name for messages.
+    /// Returns the server's name in messages.
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// Returns the lost connections of the store.
+    /// Returns the lost connections over which a server of the store may still change entries.
     pub(crate) fn fences(&self) -> &Fences {
         &self.fences
     }
@@ -182,10 +181,10 @@ impl<C: Connect> Server<C> {
         Deadline::after(self.timeout)
     }
 
-    /// Asks the server about entries, and first drains its pending invalidations. The server may
-    /// have closed an idle connection when it restarted; the request is then repeated on a new one
-    /// if that is harmless. If the request may be done late, the keys that it changes are set
-    /// apart.
+    /// Sends a request about entries, after draining the server's pending invalidations. If an idle
+    /// connection was closed, as by a restart, the request is repeated on a new one if that is
+    /// harmless. If the request may be done late, the keys that it changes count as missing until
+    /// that is excluded.
     pub(crate) fn ask<T>(
         &self,
         repeat: Repeat,
@@ -203,8 +202,7 @@ impl<C: Connect> Server<C> {
         }
     }
 
-    /// Asks about something other than entries: invalidations stay pending, and a server that has
-    /// refused entries is not known to accept them again.
+    /// Sends a request about something other than entries, without draining pending invalidations.
     pub(crate) fn ask_freely<T>(
         &self,
         question: impl FnMut(&mut C::Connection, Deadline) -> Result<T, Lost>,
@@ -285,8 +283,8 @@ impl<C: Connect> Server<C> {
         }
     }
 
-    /// Changes these keys by a request. They are deleted later if the change is not known to be
-    /// done.
+    /// Sends a request that changes these keys. They are deleted later if the change is not known
+    /// to be done.
     pub(crate) fn change<T>(
         &self,
         repeat: Repeat,
@@ -300,7 +298,7 @@ impl<C: Connect> Server<C> {
         answer
     }
 
-    /// Runs the check that opens a store; `None` if the server does not answer.
+    /// Runs the check with which a store is opened; `None` if the server does not answer.
     pub(crate) fn try_out<T>(
         &self,
         trial: impl FnOnce(&C, Deadline) -> Result<T, Lost>,
@@ -308,7 +306,7 @@ impl<C: Connect> Server<C> {
         trial(&self.connect, self.deadline()).map_err(|lost| self.failed(&lost)).ok()
     }
 
-    /// Runs an operation on all entries on a connection of its own, which is not kept.
+    /// Runs an operation on all entries on a separate connection, which is closed afterwards.
     pub(crate) fn on_fresh_connection<T>(
         &self,
         act: impl FnOnce(&C, Deadline) -> Result<T, Lost>,
@@ -316,17 +314,17 @@ impl<C: Connect> Server<C> {
         act(&self.connect, self.deadline()).map_err(|lost| self.unreachable(lost.to_string()))
     }
 
-    /// Whether the last request failed.
+    /// Whether the last request to the server failed.
     pub(crate) fn is_down(&self) -> bool {
         self.state.lock().failures > 0
     }
 
-    /// Returns the last failure.
+    /// Returns the text of the server's last failure.
     pub(crate) fn last_failure(&self) -> Option<String> {
         self.state.lock().last.clone()
     }
 
-    /// Returns warnings about everything that has gone wrong so far.
+    /// Returns warnings about everything that has gone wrong with the server so far.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let (all, last, is_down) = {
             let state = self.state.lock();
@@ -344,12 +342,12 @@ impl<C: Connect> Server<C> {
         warnings
     }
 
-    /// Returns the number of keys that could not be enqueued.
+    /// Returns the number of keys for which there was no room among the pending invalidations.
     pub(crate) fn left_out(&self) -> u64 {
         self.pending.lock().left_out
     }
 
-    /// Drains the pending invalidations if the server can be reached, and closes all connections.
+    /// Drains the pending invalidations if the server answers, and closes all connections.
     pub(crate) fn end(&self) {
         if self.has_pending.load(Ordering::Acquire) {
             // Without a server, nothing can be done.
@@ -418,21 +416,21 @@ impl<C: Connect> Server<C> {
         self.unreachable(lost.to_string())
     }
 
-    /// Enqueues these keys for deletion: the server deletes them before any other request about
-    /// entries.
+    /// Adds these keys to the pending invalidations: the server deletes them before any other
+    /// request about entries.
     pub(crate) fn enqueue<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
         let mut pending = self.pending.lock();
         keys.into_iter().for_each(|key| pending.add(key));
         self.has_pending.store(!pending.is_empty(), Ordering::Release);
     }
 
-    /// Returns the pending keys that become pending for another server as well.
+    /// Returns the pending keys of this server that become pending for another server as well.
     pub(crate) fn pass_on(&self, is_passed_on: impl Fn(&[u8]) -> bool) -> Vec<Box<[u8]>> {
         self.pending.lock().pass_on(is_passed_on)
     }
 
-    /// Returns the keys among these that are still pending; an empty vector if none is. After a
-    /// drain, these are the keys that another server did not delete.
+    /// Returns for each of these keys whether it is still pending; an empty vector if none is.
+    /// After a drain, these are the keys that another server did not delete.
     pub(crate) fn still_pending<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) -> Vec<bool> {
         if !self.has_pending.load(Ordering::Acquire) {
             return Vec::new();

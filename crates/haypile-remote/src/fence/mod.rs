@@ -33,7 +33,8 @@ const KEY_OVERHEAD_BYTES: usize = 96;
 /// Reads of one poll. The answers to changes are short; the next poll reads the rest of others.
 const READS_AT_ONCE: usize = 16;
 
-/// The fences of a store.
+/// The lost connections over which a server may still do a change late, with the keys concerned
+/// (fences).
 ///
 /// A lock of the topology or of pending invalidations may be taken while a call of
 /// [`settle`](Self::settle) or [`assign`](Self::assign) is under way, and not the other way round.
@@ -137,7 +138,7 @@ impl fmt::Debug for Fences {
 }
 
 impl Fences {
-    /// Returns an empty set of fences.
+    /// Returns an empty set of lost connections.
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         let state = FencesState {
             process: process::id(),
@@ -153,8 +154,8 @@ impl Fences {
         Self { clock, state: Mutex::new(state), has_any: AtomicBool::new(false) }
     }
 
-    /// Half closes a connection to a server that was lost while these keys were to change, and sets
-    /// them apart until the server has ended it. `is_cut` means that its end cannot be read.
+    /// Half closes a connection that was lost while these keys were changed, and treats the keys as
+    /// missing until the server has ended it. `is_cut` means that its end cannot be read.
     pub(crate) fn watch<'k>(
         &self,
         socket: TcpStream,
@@ -193,8 +194,8 @@ impl Fences {
         self.has_any.store(true, Ordering::Release);
     }
 
-    /// Polls the lost connections, without waiting. Passes keys that are no longer set apart to
-    /// `delete`, which enqueues them for deletion by the server that has them.
+    /// Polls the lost connections, without waiting. Calls `delete` with keys that no longer wait
+    /// for one, to enqueue them for deletion by their server.
     pub(crate) fn settle(&self, mut delete: impl FnMut(&[u8])) {
         if !self.has_any.load(Ordering::Acquire) {
             return;
@@ -218,7 +219,8 @@ impl Fences {
         self.has_any.store(!state.keys.is_empty(), Ordering::Release);
     }
 
-    /// Returns for each of these keys whether it is set apart; `None` if none is.
+    /// Returns for each of these keys whether it waits for a lost connection to end, and so counts
+    /// as missing; `None` if none does.
     pub(crate) fn apart<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) -> Option<Vec<bool>> {
         if !self.has_any.load(Ordering::Acquire) {
             return None;
@@ -228,8 +230,8 @@ impl Fences {
         apart.contains(&true).then_some(apart)
     }
 
-    /// Whether the server of a key that is set apart has not answered lately. It is then asked
-    /// something, because nobody may ask it about other keys, and a fence waits for answers.
+    /// Whether the server of a key that waits for a lost connection has not answered lately. It
+    /// should then be asked for a sign of life, because nobody else may ask it about this key.
     pub(crate) fn is_unheard(&self, key: &[u8]) -> bool {
         let now_ns = self.clock.now_ns();
         let state = self.state.lock();
@@ -240,7 +242,7 @@ impl Fences {
         })
     }
 
-    /// Notes that a server has answered a request. A fence is given up when that server has
+    /// Records that a server has answered a request. Its lost connections are given up after it has
     /// answered others for a second.
     pub(crate) fn answered(&self, server: &str) {
         if !self.has_any.load(Ordering::Acquire) {
@@ -263,7 +265,7 @@ impl Fences {
         }
     }
 
-    /// Replaces the servers whose answers count, as `server_of` returns them for keys.
+    /// Replaces the servers whose answers count, as `server_of` returns them for the waiting keys.
     pub(crate) fn assign(&self, server_of: impl Fn(&[u8]) -> Option<Arc<str>>) {
         if !self.has_any.load(Ordering::Acquire) {
             return;
@@ -277,12 +279,12 @@ impl Fences {
         }
     }
 
-    /// Returns the number of fences that ended before the server had ended the connection.
+    /// Returns the number of lost connections that were given up before the server had ended them.
     pub(crate) fn unfenced(&self) -> u64 {
         self.state.lock().unfenced
     }
 
-    /// Returns warnings about changes that the server may do late.
+    /// Returns warnings about changes that a server may do late.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let state = self.state.lock();
         let mut warnings = Vec::new();
@@ -304,7 +306,7 @@ impl Fences {
         warnings
     }
 
-    /// Resets the lost connections. The keys stay set apart.
+    /// Resets the lost connections. Their keys still count as missing.
     pub(crate) fn end(&self) {
         let mut state = self.state.lock();
         state.leave_to_parent();

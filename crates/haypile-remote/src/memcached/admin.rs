@@ -8,7 +8,7 @@ use crate::deadline::{Deadline, Lost};
 /// More than the settings of any server take.
 const MAX_ANSWER_BYTES: u64 = 256 << 10;
 
-/// Returns the numeric statistics of the server: `stats settings` or `stats`.
+/// Returns numeric statistics of a memcached server: `stats settings` or `stats`.
 pub(super) fn numbers(
     stream: TcpStream,
     command: &str,
@@ -21,7 +21,7 @@ pub(super) fn numbers(
     Ok(answer(stream, command, deadline)?.into_iter().filter_map(number).collect())
 }
 
-/// Deletes everything that the server holds.
+/// Deletes everything that a memcached server holds.
 pub(super) fn flush_all(stream: TcpStream, deadline: Deadline) -> Result<(), Lost> {
     answer(stream, "flush_all", deadline).map(drop)
 }

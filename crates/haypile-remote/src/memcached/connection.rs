@@ -16,7 +16,7 @@ use crate::server::Connect;
 /// A key that is read to see whether the server answers.
 const HELLO: &str = "haypile:hello";
 
-/// A connection to a memcached.
+/// A connection to a memcached server.
 pub(super) struct Connection {
     meta: MetaConnection,
     /// The socket under `meta`, which would discard all answers to a batch if one of them is an
@@ -24,22 +24,22 @@ pub(super) struct Connection {
     socket: TcpStream,
     /// The number of the next request, which its answer repeats.
     next: u32,
-    /// The number of the connection, in the order in which connections are opened.
+    /// The number of the connection, in the order of opening.
     pub(super) number: u64,
 }
 
-/// The outcome of a command: an answer, or the server's reason for refusing.
+/// The outcome of a memcached command: an answer, or the server's reason for refusing.
 pub(super) type Reply = Result<MetaCommandResult, String>;
 
 impl Connection {
-    /// Sends one command and reads its reply.
+    /// Sends one command to the server and reads its reply.
     pub(super) fn ask(&mut self, command: MetaCommand, deadline: Deadline) -> Result<Reply, Lost> {
         let mut replies = self.ask_all(vec![command], deadline)?;
         Ok(replies.pop().expect("each command has its reply"))
     }
 
     /// Sends all commands in one write and returns the replies in their order. The commands have to
-    /// fit the sockets' buffers, and so do the answers unless they are short, because nothing is
+    /// fit in the sockets' buffers, and so do the answers unless they are short, because nothing is
     /// read before everything is written.
     pub(super) fn ask_all(
         &mut self,
@@ -111,7 +111,7 @@ fn hello() -> MetaCommand {
     build_get(HELLO, &options).expect("the options are in range")
 }
 
-/// Connection settings of a memcached.
+/// The connection settings of a memcached server.
 #[derive(Debug)]
 pub(super) struct Memcached {
     pub(super) address: Resolved,
@@ -124,7 +124,7 @@ impl Memcached {
         Self { address, opened: AtomicU64::new(0) }
     }
 
-    /// Returns the number of the last connection.
+    /// Returns the number of the most recently opened connection.
     pub(super) fn last_connection(&self) -> u64 {
         self.opened.load(Ordering::Acquire)
     }

@@ -16,7 +16,7 @@ use super::store::{MemcachedStore, ServerKey};
 use super::wire::{delete_command, wire_ttl};
 use crate::server::Repeat;
 
-/// The start of a server: its time and its process.
+/// The start of a memcached server (its time and process id), by which a restart is noticed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start {
     second: u64,
@@ -35,16 +35,16 @@ impl Start {
     }
 }
 
-/// Returns the CAS number of a lease.
+/// Returns the memcached CAS number that a lease contains.
 pub(super) fn cas_of(lease: Lease) -> u64 {
     lease.words()[0]
 }
 
-/// A CAS number that no server assigns to an item.
+/// A CAS number that memcached assigns to no item.
 pub(super) const NO_CAS: u64 = u64::MAX;
 
-/// Whether an answer is about a placeholder: an item without a value, of a key that somebody has a lease on. It has to
-/// ask for the value or its size.
+/// Whether an answer is about a placeholder: an item without a value, which marks a key with a
+/// lease. The command has to ask for the value or its size.
 pub(super) fn is_placeholder(result: &MetaCommandResult) -> bool {
     let bytes = result.size.or(result.value.as_ref().map(|value| value.len() as u64));
     (result.won || result.busy) && !result.stale && bytes == Some(0)
@@ -65,7 +65,7 @@ pub(super) fn look_command(key: &[u8]) -> MetaCommand {
     build_get(key, &look_options()).expect("the options are in range")
 }
 
-/// The state of a key.
+/// The state of a key on a memcached server: missing, a placeholder or a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Item {
     /// The key has no entry, or the server does not answer.
@@ -77,7 +77,7 @@ pub(super) enum Item {
 }
 
 impl MemcachedStore {
-    /// Reads the state of a key.
+    /// Reads the state of a key from its memcached server.
     pub(super) fn look(&self, operation: &'static str, key: &ServerKey) -> Result<Item> {
         let Some(reply) = self.read(key, &look_options()) else { return Ok(Item::Absent) };
         self.item(&self.accepted(operation, reply)?)

@@ -13,8 +13,8 @@ use crate::server::Repeat;
 const COMMANDS_AT_ONCE: usize = 256;
 
 impl MemcachedStore {
-    /// Sends each server its share of the commands, and returns the replies in the order of the
-    /// commands, `each` for one operation; `None` where a server did not answer.
+    /// Sends each memcached server its part of the commands, and returns the replies in the order
+    /// of the commands, `each` for one operation; `None` where a server did not answer.
     pub(super) fn ask_many(
         &self,
         commands: &[(ServerKey, MetaCommand)],
@@ -60,7 +60,8 @@ impl MemcachedStore {
         replies
     }
 
-    /// Performs many independent operations, each by some commands; operations that `prepare` refuses are not sent.
+    /// Performs several independent operations, each by some commands; operations that `prepare`
+    /// refuses are not sent.
     pub(super) fn change_many<T, R, const COMMANDS: usize>(
         &self,
         items: &[T],

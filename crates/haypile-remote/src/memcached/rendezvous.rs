@@ -2,16 +2,16 @@
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// Rendezvous hashing (Thaler and Ravishankar, "Using Name-Based Mappings to Increase Hit Rates",
-/// 1998): a key belongs to the server with the highest hash of name and key. The names of the
-/// servers decide, not their order.
+/// The mapping of keys to memcached servers by rendezvous hashing (Thaler and Ravishankar, "Using
+/// Name-Based Mappings to Increase Hit Rates", 1998): a key belongs to the server with the highest
+/// hash of name and key. The names of the servers decide, not their order.
 #[derive(Debug)]
 pub(super) struct Rendezvous {
     seeds: Vec<u64>,
 }
 
 impl Rendezvous {
-    /// Returns the mapping onto servers with these names.
+    /// Returns the mapping of keys to servers with these names.
     pub(super) fn new<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
         Self { seeds: names.into_iter().map(|name| xxh3_64(name.as_bytes())).collect() }
     }

@@ -53,16 +53,16 @@ pub struct MemcachedStore {
     fences: Arc<Fences>,
     rendezvous: Rendezvous,
     pub(super) common: Common,
-    /// The start of each server, for leases.
+    /// The start of each memcached server, by which leases notice a restart.
     pub(super) starts: Vec<Mutex<Option<Start>>>,
-    /// Whether a server was seen to have no CAS numbers (`-C`).
+    /// Whether a memcached server was found to run without CAS numbers (`-C`).
     pub(super) lacks_versions: AtomicBool,
     item_size_bytes: u64,
     pub(super) counts: ServerCounts,
     is_closed: AtomicBool,
 }
 
-/// A key as the server knows it, and the number of its server.
+/// A key as the server stores it, and the number of its server.
 #[derive(Clone)]
 pub(super) struct ServerKey {
     pub(super) bytes: Vec<u8>,
@@ -143,7 +143,7 @@ impl MemcachedStore {
         Error::Backend { operation, store: self.describe(), source: source.into() }
     }
 
-    /// Returns the answer, or the server's refusal as an error.
+    /// Returns the server's answer, or its refusal as an error.
     pub(super) fn accepted(
         &self,
         operation: &'static str,
@@ -152,8 +152,8 @@ impl MemcachedStore {
         reply.map_err(|why| self.backend(operation, format!("the server refused: {why}")))
     }
 
-    /// Polls the lost connections, and returns for each of these keys whether it is set apart;
-    /// `None` if none is. No server is asked about those.
+    /// Polls the lost connections, and returns for each of these keys whether it counts as missing
+    /// until one has ended; `None` if none does. No server is asked about those.
     pub(super) fn apart(&self, keys: &[&ServerKey]) -> Option<Vec<bool>> {
         self.settle();
         let apart = self.fences.apart(keys.iter().map(|key| key.bytes.as_slice()))?;

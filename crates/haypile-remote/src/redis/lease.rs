@@ -71,18 +71,19 @@ const TOUCH: &str = "if redis.call('EXISTS', KEYS[1]) == 0 or is_placeholder(KEY
      if ARGV[2] == '' then redis.call('PERSIST', KEYS[1]) else redis.call('PEXPIRE', KEYS[1], ARGV[2]) end \
      return 1";
 
-/// Whether a value, or its first bytes, is a placeholder.
+/// Whether a value, or its first bytes, is a lease's placeholder.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     value.len() == PLACEHOLDER_BYTES && value.starts_with(&MARK)
 }
 
-/// Returns the command that reads as much of a value as [`is_placeholder`] needs. It is an error of the server for
-/// an entry that is not bytes.
+/// Returns the command that reads as much of a value as [`is_placeholder`] needs. The server
+/// refuses it for an entry that is not bytes.
 pub(super) fn head(key: &[u8]) -> Cmd {
     with_key("GETRANGE", key).arg(0).arg(LAST).take()
 }
 
-/// Reads the replies to a [`head`] and another command: the second, and whether there was a placeholder.
+/// Reads the replies to a [`head`] and another command; returns the second, and whether there was a
+/// placeholder.
 pub(super) fn and_head(replies: Vec<Reply<Value>>) -> Result<(Reply<bool>, bool), Lost> {
     let mut replies = replies.into_iter();
     let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
@@ -93,7 +94,7 @@ pub(super) fn and_head(replies: Vec<Reply<Value>>) -> Result<(Reply<bool>, bool)
     })
 }
 
-/// Whether the reply to a [`head`] is that of a placeholder. An entry that is not bytes has no head.
+/// Whether the reply to a [`head`] is a placeholder. An entry that is not bytes is not one.
 pub(super) fn is_of_placeholder(head: Reply<Vec<u8>>) -> Reply<bool> {
     match head {
         Ok(head) => Ok(is_placeholder(&head)),
@@ -118,14 +119,14 @@ pub(super) fn set_leased(key: &[u8], value: &[u8], lease: Lease, ttl: Option<Dur
     script(SET_LEASED, key).arg(&lease.to_bytes()[..]).arg(value).arg(ttl_text(ttl)).take()
 }
 
-/// Returns the command that writes a value where there is no entry but perhaps a placeholder, or where there is an entry and
-/// not a placeholder.
+/// Returns the command that writes a value if there is no entry (a placeholder does not count), or
+/// if there is one.
 pub(super) fn set_if(key: &[u8], value: &[u8], is_entry: bool, ttl: Option<Duration>) -> Cmd {
     let condition = if is_entry { "XX" } else { "NX" };
     script(SET_IF, key).arg(condition).arg(value).arg(ttl_text(ttl)).take()
 }
 
-/// Returns the command that gives an entry another TTL.
+/// Returns the command that sets another TTL of an entry.
 pub(super) fn touch(key: &[u8], ttl: Option<Duration>) -> Cmd {
     script(TOUCH, key).arg(ttl_text(ttl)).take()
 }

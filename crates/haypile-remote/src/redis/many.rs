@@ -42,7 +42,8 @@ struct UnknownNode;
 struct Unsettled;
 
 impl RedisStore {
-    /// Performs many independent changes together, each by some commands; changes that `prepare` refuses are not sent.
+    /// Performs several independent changes together, each by some commands; changes that `prepare`
+    /// refuses are not sent.
     pub(super) fn change_many<T, A, R, const COMMANDS: usize>(
         &self,
         items: &[T],
@@ -70,7 +71,8 @@ impl RedisStore {
         items.iter().zip(refused).map(result).collect()
     }
 
-    /// Returns some keys of this store as the server knows them, and where to go on.
+    /// Returns some of this store's keys, as the server stores them, and the cursor of the next
+    /// ones.
     pub(super) fn scan(
         &self,
         operation: &'static str,
@@ -95,7 +97,8 @@ impl RedisStore {
         Ok((next, keys))
     }
 
-    /// Returns the keys among these, as the server knows them, that are not known to have a placeholder alone.
+    /// Returns those of these keys, as the server stores them, that are not known to have only a
+    /// placeholder.
     pub(super) fn of_entries(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         let mut batch = Batch::new();
         for key in &keys {
@@ -132,7 +135,7 @@ impl RedisStore {
         self.ask_node(operation, node, &command)
     }
 
-    /// Calls `each` with all keys of this store, as the server knows them, one page at a time. A
+    /// Calls `each` with all keys of this store, as the server stores them, one page at a time. A
     /// key can occur twice.
     pub(super) fn scan_all(
         &self,
@@ -160,8 +163,8 @@ impl RedisStore {
         self.nodes.visit_all(visit, |source| self.backend(operation, source))
     }
 
-    /// Deletes the entries of these keys, named as the server knows them. Those that are set apart
-    /// are deleted later anyway.
+    /// Deletes the entries of these keys, named as the server stores them. Keys that wait for a
+    /// lost connection are deleted later.
     pub(super) fn delete_all(&self, operation: &'static str, keys: Vec<Vec<u8>>) -> Result<()> {
         let mut batch = Batch::new();
         let apart = self.nodes.fences().apart(keys.iter().map(Vec::as_slice));
@@ -188,8 +191,8 @@ impl RedisStore {
         self.visit_all(operation, |node| self.ask_node(operation, node, &cmd("FLUSHDB")))
     }
 
-    /// Returns the number of all entries of the servers. Counts again if slots move in the course
-    /// of it.
+    /// Returns the number of all entries on the servers; counts again if hash slots move in the
+    /// meantime.
     pub(super) fn count_all(&self, operation: &'static str) -> Result<u64> {
         let all = || self.nodes.all(true).map_err(|error| self.backend(operation, error));
         let mut before = all()?;

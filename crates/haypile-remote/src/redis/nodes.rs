@@ -16,7 +16,7 @@ use crate::server::{Repeat, Server, Unreachable};
 /// A Redis server: its connections, and its state while it does not answer.
 pub(super) type Node = Server<Redis>;
 
-/// Commands about keys, the same number for each.
+/// A batch of commands about several keys, the same number of commands for each.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) keys: Vec<Vec<u8>>,
@@ -24,12 +24,12 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Returns an empty batch.
+    /// Returns an empty batch of commands.
     pub(super) fn new() -> Self {
         Self { keys: Vec::new(), pipeline: lenient() }
     }
 
-    /// Adds a key with its commands.
+    /// Adds a key with its commands to the batch.
     pub(super) fn push(&mut self, key: Vec<u8>, commands: impl IntoIterator<Item = Cmd>) {
         for command in commands {
             self.pipeline.add_command(command);
@@ -50,8 +50,8 @@ impl Batch {
         Self { keys, pipeline: self.pipeline_of(places, false) }
     }
 
-    /// Returns the commands about the keys at these positions, each after `ASKING` if that is asked
-    /// for.
+    /// Returns the commands about the keys at these positions, each after `ASKING` if
+    /// `with_asking`.
     pub(super) fn pipeline_of(&self, places: &[usize], with_asking: bool) -> Pipeline {
         let commands: Vec<&Cmd> = self.pipeline.cmd_iter().collect();
         let each = commands.len() / self.keys.len();
@@ -67,13 +67,13 @@ impl Batch {
         pipeline
     }
 
-    /// Returns the keys in the form that a server's pending invalidations take.
+    /// Returns the keys of the batch, borrowed as bytes.
     pub(super) fn borrowed(&self) -> impl Iterator<Item = &[u8]> {
         self.keys.iter().map(Vec::as_slice)
     }
 }
 
-/// The purpose of a batch.
+/// The purpose of a batch of commands: to read or to change entries.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
     /// The batch changes nothing, or nothing that would be wrong if it is done late or not at all.
@@ -83,7 +83,7 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    /// Whether the whole batch can be repeated.
+    /// Whether the whole batch can be repeated without harm.
     pub(super) fn repeat(self) -> Repeat {
         match self {
             Self::Read => Repeat::Harmless,
@@ -92,7 +92,7 @@ impl Purpose {
     }
 }
 
-/// The servers of a store at a moment.
+/// The servers of a store at one moment.
 #[derive(Debug)]
 pub(super) struct All {
     /// The servers, each with the number by which a cursor names it, in the order of the numbers.
@@ -101,7 +101,7 @@ pub(super) struct All {
     pub(super) generation: u64,
 }
 
-/// The servers of a store.
+/// The servers of a Redis store: one, or the nodes of a cluster.
 #[derive(Debug)]
 pub(super) enum Nodes {
     /// One server that has all keys.
@@ -111,10 +111,10 @@ pub(super) enum Nodes {
 }
 
 impl Nodes {
-    /// Asks the servers that have these keys. `read` converts the replies to one key's commands
-    /// into an answer; there is none where the server did not answer. A key that may have been
-    /// changed is then deleted when the server is back. No server is asked about keys that are set
-    /// apart.
+    /// Sends commands to the servers that have these keys. `read` converts the replies to one key's
+    /// commands into an answer; there is none if the server did not answer. A key that may have
+    /// been changed is then deleted once the server answers again. No server is asked about keys
+    /// that wait for a lost connection.
     pub(super) fn ask<R>(
         &self,
         purpose: Purpose,
@@ -170,7 +170,7 @@ impl Nodes {
         }
     }
 
-    /// Returns the lost connections that may still change entries.
+    /// Returns the lost connections over which a server may still change entries.
     pub(super) fn fences(&self) -> &Fences {
         match self {
             Self::One(node) => node.fences(),
@@ -193,7 +193,8 @@ impl Nodes {
         }
     }
 
-    /// Returns all servers. Reads the slots again if `is_fresh`, or if they may have moved.
+    /// Returns all servers; reads a cluster's slot map again if `is_fresh`, or if slots may have
+    /// moved.
     pub(super) fn all(&self, is_fresh: bool) -> Result<All, Unreachable> {
         match self {
             Self::One(node) => Ok(All { nodes: vec![(0, Arc::clone(node))], generation: 0 }),
@@ -201,7 +202,7 @@ impl Nodes {
         }
     }
 
-    /// Calls `visit` with the server of each key, also while keys move between servers. `failed`
+    /// Calls `visit` with the server of each key, even while keys move between servers. `failed`
     /// converts errors of a cluster.
     pub(super) fn visit_all<E>(
         &self,
@@ -214,7 +215,7 @@ impl Nodes {
         }
     }
 
-    /// Returns warnings about everything that has gone wrong so far.
+    /// Returns warnings about everything that has gone wrong with the servers so far.
     pub(super) fn warnings(&self) -> Vec<String> {
         match self {
             Self::One(node) => [node.warnings(), node.fences().warnings()].concat(),
@@ -222,8 +223,7 @@ impl Nodes {
         }
     }
 
-    /// Drains the pending invalidations of the servers that can be reached, and closes all
-    /// connections.
+    /// Drains the pending invalidations of all reachable servers, and closes all connections.
     pub(super) fn end(&self) {
         self.settle();
         match self {
@@ -234,7 +234,7 @@ impl Nodes {
     }
 }
 
-/// Groups the replies by key.
+/// Groups the replies to a batch by key.
 pub(super) fn by_key(
     replies: Vec<Reply<Value>>,
     keys: usize,

@@ -52,19 +52,20 @@ static UNIX: Scheme = Scheme {
     help: "a database of Redis or Valkey over a Unix socket",
 };
 
-/// Opens `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `redis+unix:///PATH?db=DATABASE`.
+/// An opener of the URLs `redis://USER:PASSWORD@HOST:PORT/DATABASE` and
+/// `redis+unix:///PATH?db=DATABASE`.
 #[derive(Debug)]
 pub struct RedisOpener {
     scheme: &'static Scheme,
 }
 
 impl RedisOpener {
-    /// Returns the opener of `redis`.
+    /// Returns the opener of the URL scheme `redis`.
     pub fn tcp() -> Self {
         Self { scheme: &TCP }
     }
 
-    /// Returns the opener of `redis+unix`.
+    /// Returns the opener of the URL scheme `redis+unix`.
     pub fn unix() -> Self {
         Self { scheme: &UNIX }
     }
@@ -89,7 +90,7 @@ struct LongNamespace {
     bytes: usize,
 }
 
-/// Reads the options that all schemes of servers share.
+/// Reads the URL options that all schemes of servers share.
 pub(super) fn common(level: &ResolvedLevel) -> Result<Common, OpenError> {
     let common = Common::of(level);
     if common.prefix.len() > MAX_NAMESPACE_BYTES + 1 {

@@ -13,7 +13,7 @@ use crate::address::Address;
 use crate::deadline::{Deadline, Lost};
 use crate::server::Connect;
 
-/// Connection settings of a Redis server.
+/// The connection settings of a Redis server.
 #[derive(Debug)]
 pub(super) struct Redis {
     address: Address,
@@ -23,17 +23,17 @@ pub(super) struct Redis {
 }
 
 impl Redis {
-    /// Returns a server that is not part of a cluster.
+    /// Returns the settings of a Redis server that is not part of a cluster.
     pub(super) fn alone(login: Login, address: Address, database: i64) -> Self {
         Self { address, login, database, is_in_cluster: false }
     }
 
-    /// Returns a node of a cluster.
+    /// Returns the settings of a node of a Redis cluster.
     pub(super) fn of_cluster(login: Login, address: Address) -> Self {
         Self { address, login, database: 0, is_in_cluster: true }
     }
 
-    /// Checks that the server answers.
+    /// Checks that the Redis server answers.
     pub(super) fn check(&self, deadline: Deadline) -> Result<(), Lost> {
         self.greet(&mut self.connect(deadline)?, deadline)
     }

@@ -59,7 +59,7 @@ impl RedisStore {
         Ok(())
     }
 
-    /// Returns the key as the server knows it.
+    /// Returns the key as the server stores it.
     pub(super) fn key(&self, key: &[u8]) -> Result<Vec<u8>> {
         self.check_open()?;
         let limit_bytes = Limits::MAX_KEY_BYTES - self.common.prefix.len();
@@ -101,7 +101,8 @@ impl RedisStore {
         reply.map_err(|error| self.backend(operation, Refusal::new(error, is_in_cluster)))
     }
 
-    /// Asks the servers that have these keys, and counts the requests that they do not answer.
+    /// Sends commands to the servers that have these keys, and counts requests that are not
+    /// answered.
     pub(super) fn ask_about<R>(
         &self,
         purpose: Purpose,

@@ -7,7 +7,7 @@ use redis::{Cmd, Pipeline, cmd, pipe};
 /// A longer TTL never expires, as [`haypile::Ttl`] documents.
 const LONGEST_TTL: Duration = Duration::from_hours(500 * 365 * 24);
 
-/// Returns a pipeline in which each command succeeds or fails on its own.
+/// Returns a pipeline of commands in which each command succeeds or fails independently.
 pub(super) fn lenient() -> Pipeline {
     let mut pipeline = pipe();
     pipeline.ignore_errors();

@@ -6,15 +6,16 @@ use crate::address::Address;
 use crate::deadline::Lost;
 use crate::redis::connection::Reply;
 
-/// A redirection to another node.
+/// A redirection of a command to another cluster node (`MOVED` or `ASK`).
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::redis) struct Redirect {
     pub(in crate::redis) to: Address,
-    /// Whether only for the moment, while the slot moves there: that node answers after `ASKING`.
+    /// Whether the redirection is temporary (`ASK`), while the hash slot moves: the other node
+    /// answers after `ASKING`.
     pub(in crate::redis) is_for_now: bool,
 }
 
-/// Returns the redirection in the replies of the node at `asked`, if there is one.
+/// Returns the redirection in the replies of the node at address `asked`, if there is one.
 pub(in crate::redis) fn redirect(
     replies: &[Reply<Value>],
     asked: &Address,

@@ -18,7 +18,7 @@ use crate::server::Unreachable;
 /// and operations on all entries, read them at once.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// State of reading the slots.
+/// The state of reading the cluster's slot map, and when it is due again.
 #[derive(Default)]
 pub(super) struct Asking {
     due_at_ns: u64,
@@ -28,7 +28,7 @@ pub(super) struct Asking {
 }
 
 impl Cluster {
-    /// Reads the slots if a node did not answer lately.
+    /// Reads the slot map again if a node did not answer lately.
     pub(super) fn renew_if_due(&self) {
         if !self.is_stale.load(Ordering::Relaxed) {
             return;
@@ -41,7 +41,7 @@ impl Cluster {
         }
     }
 
-    /// Reads the slots from the first node that answers.
+    /// Reads the slot map from the first node that answers.
     pub(super) fn renew(&self, deadline: Deadline) -> Result<(), Unreachable> {
         let late = |lost: &Lost| Unreachable::new(self.name(), lost.to_string());
         let left = deadline.left().map_err(|lost| late(&lost))?;
@@ -67,7 +67,7 @@ impl Cluster {
         Err(failed.unwrap_or_else(|| late(&deadline.missed())))
     }
 
-    /// Reads the slots from this node.
+    /// Reads the slot map from this node.
     pub(super) fn renew_from(&self, address: &Address, node: &Node) -> Result<(), Unreachable> {
         node.ask_freely(|connection, deadline| {
             self.learn(slots(connection, address, deadline)?);
@@ -75,8 +75,8 @@ impl Cluster {
         })
     }
 
-    /// Replaces the slots. Their new nodes take over the pending invalidations of the previous ones
-    /// before any request reaches them.
+    /// Replaces the slot map. The new node of a slot takes over the pending invalidations of the
+    /// previous one before any request reaches it.
     pub(super) fn learn(&self, ranges: Vec<Range>) {
         let known = self.topology();
         if known.is_of(&ranges) {
@@ -109,7 +109,7 @@ impl Cluster {
     }
 }
 
-/// Reads the slots from a node.
+/// Reads the slot map from a node.
 pub(super) fn slots(
     connection: &mut Connection,
     address: &Address,

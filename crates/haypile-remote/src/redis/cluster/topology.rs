@@ -11,10 +11,10 @@ use crate::address::Address;
 use crate::deadline::Lost;
 use crate::redis::nodes::Node;
 
-/// The number of slots of a cluster.
+/// The number of hash slots of a Redis Cluster.
 pub(super) const SLOTS: usize = 16_384;
 
-/// Consecutive slots, and the node that has them.
+/// A range of consecutive hash slots, and the node that has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     first: u16,
@@ -22,7 +22,8 @@ pub(super) struct Range {
     address: Address,
 }
 
-/// Parses the answer to `CLUSTER SLOTS` of the node at `asked`, in the order of the slots.
+/// Parses the answer to `CLUSTER SLOTS` of the node at address `asked`; returns ranges in the order
+/// of the slots.
 pub(super) fn ranges(reply: Value, asked: &Address) -> Result<Vec<Range>, Lost> {
     let Value::Array(items) = reply else { return Err(nonsense()) };
     let mut ranges = Vec::new();
@@ -70,22 +71,22 @@ fn nonsense() -> Lost {
     Lost::because("its answer to 'CLUSTER SLOTS' is not that of a Redis Cluster node")
 }
 
-/// A node that has slots.
+/// A cluster node that has hash slots.
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) address: Address,
-    /// The number by which a cursor names the node. It derives from the address, so that it stays
-    /// the same while others come and go.
+    /// The number by which a cursor names the node. It is derived from the address, so that it
+    /// stays the same when other nodes change.
     pub(super) number: u64,
     pub(super) node: Arc<Node>,
 }
 
-/// The nodes and their slots, as one of the nodes reported them.
+/// The nodes of a cluster and their hash slots, as one of the nodes reported them.
 #[derive(Debug, Default)]
 pub(super) struct Topology {
     /// The number of topologies before this one.
     pub(super) generation: u64,
-    /// The nodes, in the order of their numbers.
+    /// The nodes that have hash slots, in the order of their numbers.
     pub(super) members: Vec<Member>,
     /// The ranges that the topology was built from.
     ranges: Vec<Range>,
@@ -94,7 +95,7 @@ pub(super) struct Topology {
 }
 
 impl Topology {
-    /// Builds the first topology from these ranges. `node_at` returns the nodes.
+    /// Returns the first topology, made of these ranges of slots. `node_at` returns the nodes.
     pub(super) fn new(ranges: Vec<Range>, mut node_at: impl FnMut(&Address) -> Arc<Node>) -> Self {
         let number = |address: &Address| xxh3_64(address.to_string().as_bytes());
         let addresses: HashSet<_> = ranges.iter().map(|range| &range.address).collect();
@@ -116,19 +117,19 @@ impl Topology {
         Self { generation: 0, members, ranges, slots }
     }
 
-    /// Returns the node that has the slot of a key.
+    /// Returns the node that has the hash slot of a key.
     pub(super) fn member_of(&self, key: &[u8]) -> Option<&Member> {
         self.slots.get(&Slot::for_key(key)).map(|at| &self.members[usize::from(*at)])
     }
 
-    /// Returns the address of the node that has the slot with this number.
+    /// Returns the address of the node that has the hash slot with this number.
     pub(super) fn owner_of(&self, slot: usize) -> Option<&Address> {
         let has =
             |range: &&Range| (usize::from(range.first)..=usize::from(range.last)).contains(&slot);
         self.ranges.iter().find(has).map(|range| &range.address)
     }
 
-    /// Returns the slots of the node at an address.
+    /// Returns the hash slots of the node at an address.
     pub(super) fn slots_of(&self, address: &Address) -> impl Iterator<Item = u16> {
         let own = self.ranges.iter().filter(move |range| range.address == *address);
         own.flat_map(|range| range.first..=range.last)
@@ -139,17 +140,17 @@ impl Topology {
         self.members.iter().find(|member| member.address == *address).map(|member| &member.node)
     }
 
-    /// Whether the node has the slot of this key.
+    /// Whether the node has the hash slot of this key.
     pub(super) fn has(&self, node: &Arc<Node>, key: &[u8]) -> bool {
         self.member_of(key).is_some_and(|member| Arc::ptr_eq(&member.node, node))
     }
 
-    /// Returns the number of slots that no node has.
+    /// Returns the number of hash slots that no node has.
     pub(super) fn uncovered(&self) -> usize {
         SLOTS - self.slots.len()
     }
 
-    /// Whether the topology was built from these ranges.
+    /// Whether the topology was made of these ranges of slots.
     pub(super) fn is_of(&self, ranges: &[Range]) -> bool {
         self.ranges == ranges
     }

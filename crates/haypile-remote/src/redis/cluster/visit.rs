@@ -18,7 +18,7 @@ use crate::server::{Repeat, Unreachable};
 /// Visits to all nodes, per node, until a cluster counts as one that never settles.
 const MAX_VISITS: usize = 8;
 
-/// The error of a visit to all nodes during which slots moved each time that it was tried.
+/// The error of a visit to all nodes of a cluster during which hash slots moved at each attempt.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "slots moved between nodes during each of {visits} visits, so that entries may be missing; \
@@ -38,8 +38,8 @@ struct Unvisited {
 }
 
 impl Cluster {
-    /// Calls `visit` with the node of each slot. If a slot moves to another node during a visit,
-    /// that other node is visited too. `failed` converts errors of the cluster.
+    /// Calls `visit` with the node of each hash slot. If a slot moves to another node during a
+    /// visit, that node is visited too. `failed` converts errors of the cluster.
     pub(in crate::redis) fn visit_all<E>(
         &self,
         mut visit: impl FnMut(&Node) -> Result<(), E>,
@@ -70,7 +70,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Returns the known slots and their nodes; an error if a slot has no node.
+    /// Returns the known topology; an error if a hash slot has no node.
     pub(super) fn covered(&self) -> Result<Arc<Topology>, Unreachable> {
         let topology = self.topology();
         let uncovered = topology.uncovered();
