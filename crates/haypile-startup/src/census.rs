@@ -34,12 +34,12 @@ impl<'a> Census<'a> {
         Self { group, most, processes: 0, tasks, next_look, next_count }
     }
 
-    /// Returns the moment at which the census is next due.
+    /// Returns the time at which processes are next counted.
     pub(super) fn next(&self) -> Instant {
         self.next_look
     }
 
-    /// Whether the tree has to be counted now.
+    /// Whether the processes of the tree have to be counted now.
     pub(super) fn is_due(&mut self, now: Instant) -> bool {
         if now < self.next_look {
             return false;
@@ -53,7 +53,7 @@ impl<'a> Census<'a> {
         self.processes > self.most
     }
 
-    /// Records a count of processes; returns an error if there are too many.
+    /// Records a count of processes; returns an error if it exceeds the limit.
     pub(super) fn note(&mut self, now: Instant, processes: usize) -> Result<(), String> {
         self.processes = processes;
         self.tasks = tasks(self.group);
@@ -76,8 +76,8 @@ fn has_filled_room(census: &Census<'_>, tasks: u64) -> bool {
     tasks.saturating_sub(census.tasks) > room / 2
 }
 
-/// Limits the tasks of this process and its tree, where no control group does. The limit counts all tasks
-/// of the user; root has none.
+/// Limits the number of tasks of this process and its children, if no control group does. The limit
+/// counts all tasks of the user, and does not apply to root.
 pub(super) fn limit_tasks(group: Option<&ControlGroup>, most: u64) {
     if group.and_then(ControlGroup::tasks).is_some() {
         return;

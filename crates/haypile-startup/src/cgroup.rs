@@ -20,7 +20,7 @@ const PREFIX: &str = "haypile-startup-";
 /// The longest wait for the processes of a group to end.
 const END_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The version of control groups that counts the processor.
+/// The version of Linux control groups that measures processor time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GroupKind {
@@ -30,10 +30,10 @@ pub enum GroupKind {
     V1,
 }
 
-/// A control group of ours.
+/// A Linux control group that this program has created for a start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlGroup {
-    /// The version of control groups.
+    /// The version of the control group.
     pub kind: GroupKind,
     cpu: PathBuf,
     /// The folder of the hierarchy that counts memory, where there is one.
@@ -43,7 +43,8 @@ pub struct ControlGroup {
 }
 
 impl ControlGroup {
-    /// Creates a group within the one that this process is in; `None` where the system does not let us.
+    /// Creates a control group within the one of this process; `None` if the system does not permit
+    /// it.
     pub fn create() -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -81,8 +82,8 @@ impl ControlGroup {
         [self.cpu.as_path()].into_iter().chain(others.filter(|folder| *folder != self.cpu))
     }
 
-    /// Limits the group to this number of processes and threads, where the system allows that. More cannot be started
-    /// in it.
+    /// Limits the group to this number of processes and threads, if the system permits that; more
+    /// cannot be started in it.
     pub(super) fn limit_tasks(&self, most: u64) {
         if let Some(folder) = &self.tasks {
             // Without a limit, they are counted all the same.
@@ -95,7 +96,7 @@ impl ControlGroup {
         number(&self.tasks.as_ref()?.join("pids.current"))
     }
 
-    /// Moves a process into the group.
+    /// Moves a process into the control group.
     ///
     /// # Errors
     ///
@@ -105,7 +106,7 @@ impl ControlGroup {
             .try_for_each(|folder| fs::write(folder.join("cgroup.procs"), pid.to_string()))
     }
 
-    /// Returns the processor time of all processes that were in the group so far, in nanoseconds.
+    /// Returns the processor time of all present and past processes of the group, in nanoseconds.
     pub(super) fn cpu_ns(&self) -> Option<u64> {
         match self.kind {
             GroupKind::V2 => {
@@ -117,8 +118,8 @@ impl ControlGroup {
         }
     }
 
-    /// Returns the memory that the group has now, and the most that it had, in bytes. Both count
-    /// pages of files that its processes were the first to read.
+    /// Returns the memory of the group now, and its peak, in bytes. Both include pages of files
+    /// that its processes were the first to read.
     pub(super) fn memory_bytes(&self) -> Option<(u64, u64)> {
         let memory = self.memory.as_ref()?;
         let both =
@@ -127,7 +128,7 @@ impl ControlGroup {
             .or_else(|| both("memory.usage_in_bytes", "memory.max_usage_in_bytes"))
     }
 
-    /// Kills all processes in the group, and removes the group. Returns whether it is gone.
+    /// Kills all processes in the group, and removes it. Returns whether it is gone.
     pub fn remove(&self) -> bool {
         let deadline = Instant::now() + END_PATIENCE;
         loop {

@@ -9,36 +9,40 @@ use serde::{Deserialize, Serialize};
 
 use super::ready::Ready;
 
-/// The orders for one start of a command.
+/// The orders for one start of a command, as the supervisor process reads them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartOrders {
-    /// The program and its arguments.
+    /// The program to start, and its arguments.
     pub command: Vec<String>,
-    /// All variables of the command's environment.
+    /// All environment variables of the command.
     pub environment: BTreeMap<String, String>,
     /// The command's working directory.
     pub directory: PathBuf,
-    /// The file that it reads from its standard input, from the beginning; `None` for nothing to read.
+    /// The file that the command reads as its standard input, from the beginning; `None` for an
+    /// empty input.
     pub input: Option<PathBuf>,
-    /// The signal by which it is ready.
+    /// The signal of readiness: what shows that the command is ready.
     pub ready: Ready,
-    /// The exit statuses that are not a failure.
+    /// The exit statuses that do not count as a failure.
     pub accepted: Accepted,
-    /// Milliseconds after which a start that is not ready is an error.
+    /// Milliseconds after which a start that is not ready counts as an error.
     pub timeout_ms: u64,
-    /// Milliseconds for which the tree has to be quiet after it is ready; 0 ends it when it is ready.
+    /// Milliseconds for which the process tree has to be quiet after it is ready; 0 ends it as soon
+    /// as it is ready.
     pub settle_ms: u64,
-    /// Milliseconds between asking the tree to end and killing it.
+    /// Milliseconds between asking the process tree to end and killing it.
     pub grace_ms: u64,
-    /// Milliseconds between looks at all processes; `None` for a timed start, which nothing disturbs.
+    /// Milliseconds between observations of all processes; `None` for a timed start, which is not
+    /// observed.
     pub observe_ms: Option<u64>,
     /// The control group that the supervisor is in.
     pub group: Option<super::cgroup::ControlGroup>,
-    /// The file of a cache whose counters are polled.
+    /// The cache file whose counters are polled during the start.
     pub span: Option<PathBuf>,
-    /// Processes in the tree at the same time, beyond which the start is an error.
+    /// The largest number of processes in the tree at the same time; with more, the start is an
+    /// error.
     pub max_processes: usize,
-    /// The file for the report.
+    /// The path of the file for the report.
     pub report: PathBuf,
 }
 
@@ -48,26 +52,26 @@ const TASKS_PER_PROCESS: u64 = 4;
 const MORE_TASKS: u64 = 512;
 
 impl StartOrders {
-    /// Returns the time-out in words.
+    /// Returns the time limit of the start as text.
     pub(super) fn timeout(&self) -> String {
         in_seconds(self.timeout_ms)
     }
 
-    /// Returns the number of processes and threads of the tree beyond which the system starts no
-    /// more.
+    /// Returns the number of processes and threads of the tree beyond which the system refuses to
+    /// start more.
     pub(super) fn most_tasks(&self) -> u64 {
         let most = self.max_processes as u64;
         most.saturating_mul(TASKS_PER_PROCESS).saturating_add(MORE_TASKS)
     }
 }
 
-/// Returns a time in words, whether it is long or below a second.
+/// Returns a number of milliseconds as text in seconds.
 pub(super) fn in_seconds(ms: u64) -> String {
     format!("{}.{:03}", ms / 1000, ms % 1000).trim_end_matches('0').trim_end_matches('.').to_owned()
         + " s"
 }
 
-/// The exit statuses of a command that are not a failure. An end by a signal always is one.
+/// The exit statuses of a command that do not count as a failure. An end by a signal always does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Accepted {
@@ -81,7 +85,7 @@ pub enum Accepted {
 }
 
 impl Accepted {
-    /// Returns whether an end is not a failure.
+    /// Returns whether a process's end does not count as a failure.
     pub(super) fn takes(&self, status: ExitStatus) -> bool {
         let code = status.code();
         match self {
@@ -93,7 +97,7 @@ impl Accepted {
     }
 }
 
-/// The origin of a processor time.
+/// The source of a measured processor time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CpuSource {
@@ -106,7 +110,7 @@ pub enum CpuSource {
     Clocks,
 }
 
-/// The origin of a peak of memory.
+/// The source of a measured peak of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemorySource {
@@ -117,69 +121,72 @@ pub enum MemorySource {
     LargestProcess,
 }
 
-/// The outcome of a start.
+/// The results of one start of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StartReport {
-    /// Nanoseconds from before the start until the command was ready.
+    /// Nanoseconds from the start until the command was ready.
     pub ready_ns: u64,
-    /// Nanoseconds before `ready_ns` within which the command may have been ready, if a command asks for readiness
-    /// again and again: the time since the last run that failed began.
+    /// The uncertainty of `ready_ns` in nanoseconds, if a command tests readiness repeatedly: the
+    /// time since the last failing test began.
     pub ready_within_ns: Option<u64>,
-    /// Processor time in nanoseconds of the commands that asked for readiness, which is in none of the other figures.
+    /// Processor time in nanoseconds of the commands that tested readiness, which no other figure
+    /// includes.
     pub probes_ns: u64,
-    /// The exit status of the command, where it is ready when it exits.
+    /// The exit status of the command, if it is ready when it exits.
     pub exit_code: Option<i32>,
-    /// Nanoseconds until the tree was quiet, if that was asked for and came.
+    /// Nanoseconds until the process tree was quiet, if that was asked for and happened.
     pub settled_ns: Option<u64>,
-    /// Processor time of the tree in nanoseconds until it was ready; for a command that is ready when it exits, until
-    /// all of its processes had ended.
+    /// Processor time of the process tree in nanoseconds until it was ready; for a command that is
+    /// ready when it exits, until all of its processes had ended.
     pub cpu_ns: u64,
-    /// The origin of `cpu_ns`.
+    /// The source of `cpu_ns`, such as a control group.
     pub cpu_source: CpuSource,
-    /// Processor time of the tree in nanoseconds by the control group, where there is one.
+    /// Processor time of the process tree in nanoseconds according to the control group, if there
+    /// is one.
     pub group_cpu_ns: Option<u64>,
-    /// Whether processor time is missing: a process ignored the end of its children, and no control
-    /// group counted them.
+    /// Whether some processor time is missing: a process ignored the end of its children (SIGCHLD),
+    /// and no control group measured them.
     pub is_cpu_incomplete: bool,
-    /// A process that ignored the end of its children (SIGCHLD), which loses their usage.
+    /// The name of a process that ignored the end of its children (SIGCHLD), whose usage is lost.
     pub ignores_children: Option<String>,
-    /// The highest memory use in bytes.
+    /// The peak memory use in bytes.
     pub memory_bytes: u64,
-    /// The origin of `memory_bytes`.
+    /// The source of `memory_bytes`, such as a control group.
     pub memory_source: MemorySource,
     /// The time in nanoseconds for which the main thread of one process waited for a processor: the longest of the
     /// processes that the supervisor reaped and of living ones; `None` where the system does not report it. (A control
     /// group's pressure counts processes of the group that wait for each other.)
     pub waited_ns: Option<u64>,
-    /// Page faults that needed no disk.
+    /// Number of page faults that needed no disk.
     pub minor_faults: u64,
-    /// Page faults that read from a disk.
+    /// Number of page faults that read from a disk.
     pub major_faults: u64,
-    /// The number of bytes that the tree read from files, pipes and sockets, from memory or not.
+    /// The number of bytes that the process tree read from files, pipes and sockets, including the
+    /// page cache.
     pub read_bytes: u64,
-    /// The number of bytes that the tree read from a disk.
+    /// The number of bytes that the process tree read from a disk.
     pub disk_read_bytes: u64,
     /// The number of processes that ended and were waited for by the supervisor: the command itself, and those that
     /// left their parents.
     pub reaped: u64,
-    /// The number of processes that still ran when the measurement was over, and were killed.
+    /// The number of processes that were still running when the measurement ended, and were killed.
     pub left_running: u64,
     /// The time from the first to the last operation on the cache that `--span` names, in
     /// nanoseconds.
     pub span_ns: Option<u64>,
-    /// Operations on that cache.
+    /// The number of operations on the cache that `--span` names.
     pub span_operations: Option<u64>,
-    /// Names of processes that began outside of the tree during the start: started by systemd or
-    /// D-Bus.
+    /// Names of processes that began outside of the tree during the start, as systemd or D-Bus
+    /// start them.
     pub outside: Vec<String>,
-    /// Regular files that were seen open or mapped, in an observed start.
+    /// Regular files that were open or mapped during an observed start.
     pub files: Vec<PathBuf>,
-    /// The timeline of an observed start.
+    /// The timeline of an observed start: processes and their usage.
     pub timeline: Option<Timeline>,
-    /// The end of the output, both streams.
+    /// The end of the command's output and error output.
     pub output: String,
-    /// The reason why there is no result. Numbers mean nothing then.
+    /// The reason why the start has no result; its numbers mean nothing then.
     pub error: Option<String>,
 }
 

@@ -16,7 +16,7 @@ const KILL_PATIENCE: Duration = Duration::from_secs(5);
 /// Between two looks at whether they are.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Adopts the processes whose supervisor dies, as long as it lives.
+/// A guard that adopts processes whose supervisor dies, while it lives.
 #[derive(Debug)]
 pub(super) struct Orphanage {
     own: i32,
@@ -25,7 +25,7 @@ pub(super) struct Orphanage {
 }
 
 impl Orphanage {
-    /// Adopts from now on; `None` where the system does not let us.
+    /// Starts to adopt processes whose supervisor dies; `None` if the system does not permit it.
     pub(super) fn open() -> Option<Self> {
         set_child_subreaper(Some(getpid())).ok()?;
         let own = getpid().as_raw_nonzero().get();

@@ -24,7 +24,7 @@ const MOST_PAUSE: Duration = Duration::from_secs(1);
 /// Between two looks at a run before the start.
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
 
-/// The runs of the command during a start.
+/// The repeated runs of the command that tests readiness during a start.
 #[derive(Debug)]
 pub(super) struct Probe {
     /// The process of a run under way, and when it began.
@@ -35,12 +35,12 @@ pub(super) struct Probe {
     success: Option<Success>,
 }
 
-/// The first run that succeeded.
+/// The first run of the readiness command that succeeded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Success {
-    /// The moment at which the success was known.
+    /// The time at which the success was known.
     pub(super) at: Instant,
-    /// The time before that moment within which the start may have been ready: since the last run that failed began.
+    /// The uncertainty of that time: since the last run that failed began.
     pub(super) within: Duration,
 }
 
@@ -55,17 +55,17 @@ impl Probe {
         self.running.map(|(pid, _)| pid)
     }
 
-    /// Returns the success, if a run has succeeded.
+    /// Returns the first success of the readiness command, if there is one.
     pub(super) fn success(&self) -> Option<Success> {
         self.success
     }
 
-    /// Returns the moment of the next run; `None` while a run is under way.
+    /// Returns the time of the next run of the readiness command; `None` while one is running.
     pub(super) fn next(&self) -> Option<Instant> {
         self.running.is_none().then_some(self.next)
     }
 
-    /// Runs the command if it is time, or at once for the last time.
+    /// Runs the readiness command if it is time, or at once for the last time.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl Probe {
         Ok(())
     }
 
-    /// Records that a process has ended, and returns whether it was a run.
+    /// Records that a process has ended, and returns whether it was a run of the readiness command.
     pub(super) fn ended(&mut self, pid: i32, is_success: bool, now: Instant) -> bool {
         let Some((_, begun)) = self.running.filter(|(own, _)| *own == pid) else { return false };
         self.running = None;
@@ -106,7 +106,8 @@ fn not_started(command: &str, error: &io::Error) -> String {
     format!("'{command}' cannot be started: {error}")
 }
 
-/// Whether the command that tests readiness succeeds before anything is started. It is given as much time as a start.
+/// Whether the readiness command succeeds before anything is started. It may take as long as a
+/// start.
 pub(super) fn succeeds_already(
     orders: &StartOrders,
     command: &str,

@@ -15,7 +15,7 @@ use url::Url;
 /// The longest wait for one answer of a server that is asked whether it is ready.
 const PROBE_PATIENCE: Duration = Duration::from_millis(250);
 
-/// The moment at which a command is ready.
+/// A signal of readiness: what shows that a command is ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Ready {
@@ -42,7 +42,7 @@ pub enum Ready {
     Window(String),
 }
 
-/// The error for a text that is not a known signal of readiness.
+/// The error of an unknown signal of readiness.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown signal '{text}'{reason} (known: exit, port:8080, port:HOST:8080, http://HOST/PATH, \
@@ -126,8 +126,9 @@ impl From<Ready> for String {
 }
 
 impl Ready {
-    /// Whether the world outside of the command shows it ready; `None` for signals that only the
-    /// command's own process, output and windows can give, or a command that has to be run.
+    /// Whether something outside of the command (a port, a file) shows that it is ready; `None` for
+    /// signals from the command's own process, output or windows, or from a command that has to be
+    /// run.
     pub(super) fn is_seen(&self) -> Option<bool> {
         match self {
             Self::Exit | Self::Line(_) | Self::Command(_) | Self::Window(_) => None,

@@ -8,14 +8,14 @@ use std::process::ExitStatus;
 
 use haypile_measure::meter::process_waited_ns;
 
-/// The usage of a process and of all its descendants that were waited for.
+/// The resources used by a process and all its descendants that were waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Usage {
     pub(super) cpu_ns: u64,
     pub(super) minor_faults: u64,
     pub(super) major_faults: u64,
     pub(super) disk_read_bytes: u64,
-    /// The peak memory of the largest process, in bytes.
+    /// The peak memory of the largest of these processes, in bytes.
     pub(super) peak_bytes: u64,
     /// The time in nanoseconds for which the main thread of one process waited for a processor: the longest of several;
     /// `None` where the system does not report it. A process that its own parent waits for is not among them.
@@ -33,7 +33,7 @@ impl Usage {
     }
 }
 
-/// The outcome of asking for a child that ended.
+/// The outcome of reaping a child process that ended.
 #[derive(Debug)]
 pub(super) enum Reaped {
     /// This child has ended, with its usage.
@@ -44,7 +44,7 @@ pub(super) enum Reaped {
     NoChildren,
 }
 
-/// Returns a child that ended, without waiting for one.
+/// Reaps a child process that ended, without waiting for one.
 pub(super) fn reap() -> Reaped {
     let ended = ended_child();
     // Once it is reaped, nothing is left to be read of it.
@@ -99,8 +99,8 @@ impl Usage {
     }
 }
 
-/// Makes ended children wait until they are reaped: a process that is started with SIGCHLD ignored
-/// would not even know of them.
+/// Makes the system keep ended children until they are reaped: a process that is started with
+/// SIGCHLD ignored would not be told of them.
 pub(super) fn keep_ended_children() {
     // SAFETY: the default action runs no code of ours.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };

@@ -11,7 +11,7 @@ use haypile::file;
 /// Between two looks at the counters. A look that takes longer than a quarter of it makes it longer.
 const INTERVAL: Duration = Duration::from_millis(1);
 
-/// The counters of a cache in a file, polled.
+/// The operation counters of a cache file, polled during a start.
 #[derive(Debug)]
 pub(super) struct Span {
     path: PathBuf,
@@ -24,19 +24,18 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// Begins with the operations that the file has counted so far. One that is not there yet has
-    /// none.
+    /// Starts from the operations that the file has counted so far; a missing file has none.
     pub(super) fn begin(path: PathBuf) -> Self {
         let before = operations(&path).unwrap_or(0);
         Self { path, before, seen: before, first: None, last: None, next: Instant::now() }
     }
 
-    /// Returns the moment of the next poll.
+    /// Returns the time of the next poll of the cache file.
     pub(super) fn next(&self) -> Instant {
         self.next
     }
 
-    /// Reads the counters, if it is time.
+    /// Reads the counters of the cache file, if it is time.
     pub(super) fn look(&mut self) {
         let begin = Instant::now();
         if begin < self.next {
@@ -52,9 +51,9 @@ impl Span {
         self.next = begin + INTERVAL.max(4 * begin.elapsed());
     }
 
-    /// Nanoseconds from the first to the last operation, to about a millisecond, and their number;
-    /// `None` where there was none. It looks once more: the last operations may be younger than the
-    /// last look.
+    /// Returns the nanoseconds from the first to the last operation on the cache, to about a
+    /// millisecond, and the number of operations; `None` without any. It polls once more for the
+    /// last ones.
     pub(super) fn found(&mut self) -> Option<(u64, u64)> {
         self.next = Instant::now();
         self.look();

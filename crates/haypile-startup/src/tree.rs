@@ -9,33 +9,33 @@ use rustix::process::{Pid, Signal, kill_process};
 /// Number of times that a tree which is to be killed is searched for new processes.
 const STOP_ROUNDS: usize = 64;
 
-/// A process, from `/proc/PID/stat`.
+/// A process of the system, from `/proc/PID/stat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: i32,
     pub(super) parent: i32,
     pub(super) name: String,
-    /// Whether a signal has stopped it, until another lets it go on.
+    /// Whether the process is stopped by a signal.
     pub(super) is_stopped: bool,
     pub(super) minor_faults: u64,
     pub(super) major_faults: u64,
-    /// Processor time of the ended children that the process waited for, in ticks.
+    /// Processor time of the process's ended children that it has waited for, in clock ticks.
     pub(super) children_ticks: u64,
-    /// The moment at which the process began, in ticks since the system started.
+    /// The time at which the process began, in clock ticks since the system started.
     pub(super) began_ticks: u64,
 }
 
-/// The numbers of bytes that a process and its ended children read.
+/// The numbers of bytes that a process and its ended children have read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reads {
-    /// Bytes read by read(2) and its like, from memory or not.
+    /// Bytes read by `read` and similar calls, including the page cache.
     pub(super) read_bytes: u64,
     /// Bytes read from a disk.
     pub(super) disk_read_bytes: u64,
 }
 
 impl Process {
-    /// Returns the process with this id.
+    /// Returns the process with this id; `None` if there is none.
     pub(super) fn of(pid: i32) -> Option<Self> {
         Self::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
@@ -70,7 +70,7 @@ pub(super) fn all() -> Vec<Process> {
     entries.filter_map(pid).filter_map(Process::of).collect()
 }
 
-/// Returns the descendants of a process among these, in no particular order.
+/// Returns the descendants of a process among these processes, in no particular order.
 pub(super) fn descendants(root: i32, processes: &[Process]) -> Vec<&Process> {
     let mut children: HashMap<i32, Vec<&Process>> = HashMap::new();
     for process in processes {
@@ -90,8 +90,8 @@ pub(super) fn descendants(root: i32, processes: &[Process]) -> Vec<&Process> {
     found
 }
 
-/// Kills all processes that `find` names. They are stopped first, so that none starts others in the
-/// meantime. Of those that multiply faster than they are stopped, some may be left.
+/// Kills all processes whose ids `find` returns. They are stopped first, so that none starts others
+/// in the meantime. Processes that multiply faster than they are stopped may remain.
 pub(super) fn kill(find: impl Fn(&[Process]) -> Vec<i32>) {
     let mut stopped = HashSet::new();
     for _ in 0..STOP_ROUNDS {
@@ -116,7 +116,7 @@ pub(super) fn send(pid: i32, signal: Signal) {
     }
 }
 
-/// Returns the processes of the tree below the supervisor, without one that asks whether the command is ready.
+/// Returns the processes of the tree below the supervisor, without the readiness command.
 pub(super) fn living(own: i32, probe: Option<i32>, processes: &[Process]) -> Vec<&Process> {
     let mut living = descendants(own, processes);
     if let Some(probe) = probe {
@@ -138,8 +138,8 @@ fn is_ignored(status: &str) -> Option<bool> {
     Some(mask >> (libc::SIGCHLD - 1) & 1 == 1)
 }
 
-/// Returns the bytes that a process and its ended children read; nothing where the kernel does not
-/// tell.
+/// Parses the numbers of bytes that a process and its ended children have read; zeros if the kernel
+/// does not report them.
 pub(super) fn reads(io: &str) -> Reads {
     let text = fs::read_to_string(io).unwrap_or_default();
     let field = |name: &str| {
@@ -149,7 +149,7 @@ pub(super) fn reads(io: &str) -> Reads {
     Reads { read_bytes: field("rchar:"), disk_read_bytes: field("read_bytes:") }
 }
 
-/// Returns the most memory that a process had resident, in bytes; 0 where the kernel does not tell.
+/// Returns the peak resident memory of a process, in bytes; 0 if the kernel does not report it.
 pub(super) fn peak_bytes(pid: i32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

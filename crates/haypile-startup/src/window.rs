@@ -16,7 +16,7 @@ const TEXT_UNITS: u32 = 256;
 /// The last display with a port: they begin with 6000.
 const LAST_DISPLAY: u64 = 65_535 - 6_000;
 
-/// Waits for a new window of a program: one that is mapped, and neither a menu nor a place for input only.
+/// A watcher for new X windows of a program, without menus and invisible windows.
 #[derive(Debug)]
 pub(super) struct Windows {
     server: RustConnection,
@@ -29,7 +29,7 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// Begins to watch the server of a display for windows whose title or class matches.
+    /// Starts to watch an X display for windows whose title or class matches.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl Windows {
         self.is_seen
     }
 
-    /// Reads the X server's pending events, without waiting.
+    /// Processes the X server's pending events, without waiting.
     ///
     /// # Errors
     ///

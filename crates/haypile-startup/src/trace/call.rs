@@ -1,6 +1,6 @@
 //! System calls that ask for files and folders.
 
-/// The purpose of a call.
+/// The purpose of a system call: open, status, list or read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Opening a file or folder.
@@ -13,7 +13,7 @@ pub(super) enum Kind {
     Read,
 }
 
-/// The argument of a call that names its file or folder.
+/// The argument of a system call that names its file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     /// A path, in the argument at this index.
@@ -25,17 +25,17 @@ pub(super) enum Subject {
     Descriptor(usize),
 }
 
-/// A system call that is counted.
+/// A kind of system call that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) kind: Kind,
     pub(super) subject: Subject,
-    /// The index of the argument with the flags of `open`.
+    /// The index of the argument with the flags of `open`; `None` for other system calls.
     pub(super) flags: Option<usize>,
 }
 
-/// Returns the purpose and subject of a system call by its number; `None` if the call is not
-/// counted.
+/// Returns the purpose of a system call and the argument with its file, by its number; `None` if it
+/// is not counted.
 pub(super) fn known(number: i64) -> Option<Known> {
     use Kind::{List, Open, Read, Stat};
     use Subject::{At, Descriptor, Path};

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::ptr;
 use std::time::Duration;
 
-/// The exit or the stop of a traced process.
+/// An event of a traced process: its exit or a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// The process exited with this status.
@@ -27,7 +27,7 @@ pub(super) enum Event {
     Signal(i32),
 }
 
-/// A system call at a stop.
+/// The entry or the return of a traced system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     /// The number and arguments of a call that is about to be carried out. `is_native` is false where a program of
@@ -44,8 +44,8 @@ const NATIVE_ARCH: u32 = 0xC000_00B7;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const NATIVE_ARCH: u32 = 0;
 
-/// Makes this process trace a command's process from its first instruction on. It blocks the signals that were blocked
-/// before `signals` were, which it would inherit.
+/// Makes this process trace a command from its first instruction on. The command inherits the
+/// signal mask from before `signals` were blocked.
 pub(super) fn trace_from_the_start(command: &mut Command, signals: &Signals) {
     let before = signals.before;
     let ask = move || {
@@ -60,8 +60,8 @@ pub(super) fn trace_from_the_start(command: &mut Command, signals: &Signals) {
     unsafe { command.pre_exec(ask) };
 }
 
-/// Makes the tracer trace the children of a stopped process too, distinguish calls from signals, and kill all when it
-/// ends.
+/// Makes the tracer trace the children of a stopped process too, distinguish system calls from
+/// signals, and kill all when it ends.
 pub(super) fn set_options(pid: i32) {
     let options = libc::PTRACE_O_TRACESYSGOOD
         | libc::PTRACE_O_TRACEFORK
@@ -73,14 +73,15 @@ pub(super) fn set_options(pid: i32) {
     unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, pid, 0, i64::from(options)) };
 }
 
-/// Resumes a stopped process, with a signal or without one (0): to its next call, or past all calls.
+/// Resumes a stopped process, with a signal or without one (0): until its next system call, or past
+/// all of them.
 pub(super) fn go_on(pid: i32, signal: i32, stops_at_calls: bool) {
     let request = if stops_at_calls { libc::PTRACE_SYSCALL } else { libc::PTRACE_CONT };
     // SAFETY: the request takes a number. A process that was killed in the meantime does not go on.
     unsafe { libc::ptrace(request, pid, 0, i64::from(signal)) };
 }
 
-/// The outcome of asking for an event.
+/// The outcome of polling for an event of traced processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// An event of the process with this id.
@@ -119,7 +120,8 @@ fn event(status: i32) -> Event {
     }
 }
 
-/// Returns the call at which a process stands; `None` where the kernel (before Linux 5.3) does not report it.
+/// Returns the system call at which a traced process is stopped; `None` if the kernel (before Linux
+/// 5.3) does not report it.
 pub(super) fn call(pid: i32) -> Option<Call> {
     let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
     let bytes = size_of::<libc::ptrace_syscall_info>();
@@ -148,7 +150,7 @@ pub(super) fn call(pid: i32) -> Option<Call> {
     }
 }
 
-/// The reason for which a wait has ended.
+/// The reason why a tracer's wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Woken {
     /// A child has an event.
@@ -159,7 +161,7 @@ pub(super) enum Woken {
     Late,
 }
 
-/// Asks a process to end.
+/// Asks a process to end (SIGTERM).
 pub(super) fn terminate(pid: i32) {
     // SAFETY: the call takes numbers. One that is gone needs no signal.
     unsafe { libc::kill(pid, libc::SIGTERM) };

@@ -22,36 +22,36 @@ const PATH_BYTES: usize = 4096;
 /// Places of the kernel's own, without files of a program or its cache.
 const APART: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// One file that a traced start opened.
+/// The use of one file by a traced start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileUse {
     /// Whether the file was ever opened for writing.
     pub is_written: bool,
-    /// The size of the file when it was first opened, in bytes.
+    /// The size of the file in bytes when it was first opened.
     pub bytes: u64,
-    /// The time of the last change before the file was first opened, in nanoseconds since 1970.
+    /// The time of the file's last change before it was first opened, in nanoseconds since 1970.
     pub changed_ns: i64,
 }
 
-/// The files and folders of a traced start.
+/// The system calls, files and folders of a traced start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallTrace {
-    /// Counts of all calls.
+    /// Counts of all system calls for files and folders.
     pub calls: CallCounts,
-    /// The number of bytes that were read from files.
+    /// The number of bytes that the start read from files.
     pub read_bytes: u64,
-    /// Counts of calls by folder: the folder of the file, or the folder itself where it was opened
-    /// or listed.
+    /// Counts of system calls by folder: the folder of the file, or the folder itself if it was
+    /// opened or listed.
     pub folders: BTreeMap<PathBuf, CallCounts>,
-    /// The regular files that were opened or run.
+    /// The regular files that the start opened or executed.
     pub files: BTreeMap<PathBuf, FileUse>,
-    /// The programs that were started, and how often.
+    /// The programs that the start executed, and how often.
     pub programs: BTreeMap<PathBuf, u64>,
-    /// Whether there were more files or folders than are remembered.
+    /// Whether there were more files or folders than the lists can hold.
     pub is_cut: bool,
 }
 
-/// The recorder of the calls of all processes of a start.
+/// A recorder of the system calls of all processes of a start.
 #[derive(Debug)]
 pub(super) struct Recorder {
     file: PathBuf,
@@ -79,7 +79,7 @@ impl Recorder {
         }
     }
 
-    /// Whether the command's own process has been seen.
+    /// Whether the command's own process has begun.
     pub(super) fn has_begun(&self) -> bool {
         !self.trace.programs.is_empty() || !self.known.is_empty()
     }
@@ -89,7 +89,7 @@ impl Recorder {
         self.known.insert(pid)
     }
 
-    /// Returns the processes and threads that were seen and have not ended.
+    /// Returns the traced processes and threads that have not ended.
     pub(super) fn living(&self) -> impl Iterator<Item = i32> {
         self.known.iter().copied()
     }
@@ -100,14 +100,14 @@ impl Recorder {
         self.known.remove(&pid);
     }
 
-    /// Writes the recorded calls and files.
+    /// Writes the recorded calls and files to the trace file.
     pub(super) fn write(&self) -> anyhow::Result<()> {
         let text = serde_json::to_vec(&self.trace)?;
         fs::write(&self.file, text).with_context(|| self.file.display().to_string())
     }
 
-    /// Records that a process has begun another program: the program and its loader are files in
-    /// use.
+    /// Records that a process executes another program: the program and its loader count as used
+    /// files.
     pub(super) fn at_exec(&mut self, pid: i32) {
         self.known.insert(pid);
         self.pending.remove(&pid);
@@ -124,7 +124,7 @@ impl Recorder {
         }
     }
 
-    /// Records that a process enters or leaves a call.
+    /// Records that a process enters or leaves a system call.
     pub(super) fn at_call(&mut self, pid: i32) {
         match ptrace::call(pid) {
             Some(Call::Enter { number, arguments, is_native: true }) => {
