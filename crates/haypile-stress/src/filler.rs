@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// The longest slice of the filler that a caller can ask for, in bytes.
+/// The longest slice of filler bytes that a caller can ask for, in bytes.
 pub(crate) const LONGEST_SLICE_BYTES: usize = 2 << 20;
 
 /// The filler has this number of places at which a slice can begin.
@@ -17,8 +17,8 @@ const PLACES: usize = 2 << 20;
 
 static FILLER: OnceLock<Box<[u8]>> = OnceLock::new();
 
-/// Returns `bytes` bytes, at most [`LONGEST_SLICE_BYTES`], that belong to this identity in every
-/// process.
+/// Returns `bytes` bytes, at most [`LONGEST_SLICE_BYTES`], that an identity determines, the same in
+/// every process.
 pub(crate) fn slice(identity: u64, bytes: usize) -> &'static [u8] {
     let filler = FILLER.get_or_init(|| {
         let mut filler = vec![0; PLACES + LONGEST_SLICE_BYTES].into_boxed_slice();
@@ -29,7 +29,7 @@ pub(crate) fn slice(identity: u64, bytes: usize) -> &'static [u8] {
     &filler[place..place + bytes]
 }
 
-/// Spreads the bits of a number over all bits (the finalizer of `SplitMix64`).
+/// Mixes the bits of a number (the finalizer of `SplitMix64`).
 pub(crate) fn mix(number: u64) -> u64 {
     let mut bits = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -9,7 +9,7 @@ use haypile::memory::MemoryBuilder;
 use haypile::url::{ResolvedLevel, Scheme};
 use haypile::{Clock, OpenError, Opener, Registry, Store};
 
-/// An opener of memory stores that all use one hash seed.
+/// An opener of `memory` stores that all use one hash seed, so that runs can be repeated.
 #[derive(Debug)]
 pub(crate) struct SeededMemory {
     scheme: &'static Scheme,
@@ -17,7 +17,7 @@ pub(crate) struct SeededMemory {
 }
 
 impl SeededMemory {
-    /// Replaces the opener of `memory` in a registry.
+    /// Replaces the opener of `memory` in a registry by one with this hash seed.
     pub(crate) fn register(registry: &mut Registry, hash_seed: u64) {
         let scheme = registry.schemes().find(|scheme| scheme.name == "memory");
         let scheme = scheme.expect("every registry has it");

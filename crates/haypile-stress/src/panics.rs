@@ -7,7 +7,7 @@ thread_local! {
     static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Makes panics record their place and print nothing. A run catches them, and repeats them often.
+/// Makes panics print nothing and record their place, because runs catch and repeat them.
 pub(crate) fn keep_silent() {
     panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
@@ -15,7 +15,7 @@ pub(crate) fn keep_silent() {
     }));
 }
 
-/// Returns the place of this thread's last panic, as text that begins with " at ".
+/// Returns the source location of this thread's last panic, as text that begins with " at ".
 pub(crate) fn last_place() -> Option<String> {
     PLACE.take()
 }

@@ -15,7 +15,7 @@ use crate::memory_opener::SeededMemory;
 /// The part of a URL that stands for a directory of the test's own.
 const DIRECTORY: &str = "{dir}";
 
-/// The kind of a level, as far as tests distinguish them.
+/// The kind of a cache level, as far as tests distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Nothing,
@@ -46,12 +46,12 @@ impl Target {
         Ok(Self { url, kinds, _directory: directory })
     }
 
-    /// Returns the canonical URL.
+    /// Returns the canonical URL of the cache under test.
     pub(crate) fn url(&self) -> &CacheUrl {
         &self.url
     }
 
-    /// Returns the path of the file of the last level.
+    /// Returns the path of the last level's file, if it has one.
     pub(crate) fn file(&self) -> Option<&Path> {
         (self.last_kind() == Kind::File).then(|| self.last_level().path())
     }
@@ -76,18 +76,18 @@ impl Target {
         self.is_shared() || self.last_level().option("persist").is_some()
     }
 
-    /// Whether the cache serves before it has loaded its snapshot.
+    /// Whether the cache serves requests before it has loaded its snapshot.
     pub(crate) fn loads_later(&self) -> bool {
         self.last_level().option("persist_load") == Some("background")
     }
 
-    /// Whether any level defers writes.
+    /// Whether any level defers writes (write-back).
     pub(crate) fn is_write_back(&self) -> bool {
         self.url.levels().iter().any(|level| level.option("write") == Some("back"))
     }
 
-    /// Returns the longest time for which the upper levels may serve a value that another process
-    /// has changed below; zero for one level.
+    /// Returns the longest time for which upper levels may serve a value that another process has
+    /// changed in the last level; zero for one level.
     pub(crate) fn stale(&self) -> Duration {
         let upper = &self.url.levels()[..self.kinds.len() - 1];
         upper
@@ -96,7 +96,7 @@ impl Target {
             .sum()
     }
 
-    /// Returns the life of entries that are written without one.
+    /// Returns the TTL of entries that are written without one.
     pub(crate) fn ttl(&self) -> Option<Duration> {
         duration(self.last_level(), "ttl")
     }
@@ -128,18 +128,18 @@ pub(crate) fn shown(text: &str) -> String {
     }
 }
 
-/// Creates a directory for a test.
+/// Creates a temporary directory for a test.
 pub(crate) fn new_directory() -> Result<TempDir> {
     let directory = tempfile::Builder::new().prefix("haypile-stress-").tempdir();
     directory.context("cannot create a temporary directory")
 }
 
-/// Returns the last level of a URL as a URL of its own.
+/// Returns the last level of a URL as a separate URL.
 pub(crate) fn last_of(url: &CacheUrl) -> CacheUrl {
     url.levels().last().expect("a URL has a level").clone().into()
 }
 
-/// Opens a cache on this clock, with a hash seed that repeats what it evicts.
+/// Opens a cache with this clock, and with a hash seed that makes evictions repeatable.
 pub(crate) fn open(
     url: &CacheUrl,
     clock: Option<Arc<dyn Clock>>,

@@ -27,7 +27,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Creates a display of progress, and makes Ctrl-C end the test in order.
+    /// Creates a display of progress, and makes Ctrl-C end the test normally.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl Watch {
         Ok(Self { is_terminal, next: Instant::now() + period, period })
     }
 
-    /// Prints a line now and then.
+    /// Prints a line of progress from time to time.
     pub(crate) fn progress(&mut self, line: impl FnOnce() -> String) {
         // Reading the clock costs less than any operation under test.
         let now = Instant::now();

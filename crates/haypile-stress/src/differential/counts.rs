@@ -18,7 +18,7 @@ const DECIDED: [Event; 10] = [
     Event::CountMiss,
 ];
 
-/// Bounds on the counts that one handle has to report.
+/// Bounds on the statistics that one handle of a cache has to report.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     least: [u64; Event::ALL.len()],
@@ -44,7 +44,7 @@ impl Counts {
         self.add(if is_deleted { Event::Delete } else { Event::DeleteMiss });
     }
 
-    /// Compares the bounds with the counts that a store reports.
+    /// Checks that the statistics that a store reports are within the bounds.
     pub(super) fn judge(&self, stats: &Stats) -> Checked {
         for event in DECIDED {
             let least = self.least[event as usize];

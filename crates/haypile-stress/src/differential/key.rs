@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// A key of a run. Its bytes depend on its number alone.
+/// A key that a random run uses. Its bytes depend only on its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key(pub(super) u16);
 
 impl Key {
     /// Returns the key's bytes. Every sixth number is an unusual key: empty, binary, with the
-    /// separators of protocols, at a limit of memcached or of the engine, and beyond the latter.
+    /// separators of protocols, as long as memcached or the engine permits, or longer.
     pub(super) fn bytes(self) -> Vec<u8> {
         match self.0 {
             11 => vec![0, 13, 10, 255],
@@ -20,7 +20,7 @@ impl Key {
         }
     }
 
-    /// Returns the number of the key's bytes.
+    /// Returns the length of the key in bytes.
     pub(super) fn length(self) -> usize {
         match self.0 {
             5 => 0,

@@ -7,16 +7,16 @@ use super::key::Key;
 use super::operation::Step;
 use crate::panics;
 
-/// The difference between the cache and the model, in words.
+/// The difference between the cache and the model, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mismatch {
-    /// The key that the mismatch is about; `None` if it is about no single key.
+    /// The key that the difference is about; `None` if it is not about a single key.
     pub(super) key: Option<Key>,
     pub(super) text: String,
 }
 
 impl Mismatch {
-    /// Returns the mismatch of a step that panicked.
+    /// Returns the difference that a panic in a step counts as.
     pub(super) fn of_panic(step: &Step, panic: &(dyn Any + Send)) -> Self {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text");
@@ -26,7 +26,7 @@ impl Mismatch {
     }
 }
 
-/// The outcome of a check.
+/// The outcome of comparing the cache with the model.
 pub(super) type Checked<T = ()> = Result<T, Mismatch>;
 
 impl fmt::Display for Mismatch {

@@ -55,45 +55,45 @@ use crate::filler::LONGEST_SLICE_BYTES;
 use crate::target::{Target, shown};
 use crate::watch::{Watch, is_interrupted};
 
-/// The settings of a test.
+/// The settings of a test that compares a cache with a model (differential test).
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// URL of the cache; `{dir}` stands for a directory of each run's own.
+    /// URL of the cache; `{dir}` stands for a separate directory of each run.
     pub(crate) url: String,
     pub(crate) seed: u64,
-    /// Steps of a run.
+    /// Number of steps of a run.
     pub(crate) steps: u64,
-    /// The time for which runs with the next seeds follow; `None` for one run.
+    /// The time for which further runs with the next seeds are made; `None` for one run.
     pub(crate) time: Option<Duration>,
     pub(crate) keys: u16,
     pub(crate) longest_value_bytes: usize,
     /// Number of namespaces that share the cache; 0 for none.
     pub(crate) namespaces: usize,
-    /// Handles through which each tenant uses the cache, where several can.
+    /// Number of handles through which each namespace uses the cache, if several can.
     pub(crate) handles: usize,
-    /// The number of values that are kept in place at once.
+    /// The largest number of values that are held in place at the same time.
     pub(crate) pins: usize,
     pub(crate) retention: Option<Retention>,
     pub(crate) allows: Allowed,
-    /// Whether to print every step.
+    /// Whether every step is printed.
     pub(crate) is_verbose: bool,
-    /// The only steps to perform; `None` for all.
+    /// The numbers of the only steps to perform; `None` for all.
     pub(crate) only: Option<Vec<u64>>,
     /// The time to spend on shortening a failing run.
     pub(crate) shrink_time: Duration,
 }
 
-/// A run that failed.
+/// A failing run of a differential test.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Failure {
     pub(crate) seed: u64,
-    /// Number of the step that failed.
+    /// Number of the failing step.
     pub(crate) step: u64,
-    /// The wrong answer, in words.
+    /// The wrong answer of the cache, as text.
     pub(crate) text: String,
-    /// The last steps on the key, with their outcomes, the failing one last.
+    /// The last steps on the key, with their outcomes; the failing one is last.
     pub(crate) history: Vec<String>,
-    /// The numbers of the steps of the shortest run that was found to fail.
+    /// The numbers of the steps in the shortest failing run that was found.
     pub(crate) only: Vec<u64>,
     #[serde(skip)]
     key: Option<Key>,
@@ -101,7 +101,7 @@ pub(crate) struct Failure {
     shape: Shape,
 }
 
-/// The outcome of a test.
+/// The outcome of a differential test.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) url: String,
@@ -133,7 +133,7 @@ impl Plan {
     }
 }
 
-/// Runs a test, until it fails or its time is over.
+/// Runs a differential test, until it fails or its time is over.
 ///
 /// # Errors
 ///

@@ -8,20 +8,21 @@ use super::mismatch::{Checked, wrong};
 use super::time::{Expiry, Moment};
 use super::value::describe;
 
-/// An entry of the model.
+/// An entry that the model expects in the cache.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) value: Rc<[u8]>,
     pub(super) expiry: Option<Expiry>,
-    /// The number of the write that made the entry's current state; it stands for the version, which is opaque.
+    /// The number of the write that made the entry's current state; it stands for the version,
+    /// which is opaque.
     pub(super) write: u64,
-    /// Whether the entry must be present: nothing could have evicted it.
+    /// Whether the entry must be present, because nothing could have evicted it.
     pub(super) is_certain: bool,
     /// Whether the entry is in a snapshot that may not be loaded yet.
     is_loading: bool,
 }
 
-/// The model's knowledge of a key.
+/// The model's knowledge of a key: absent, possible or certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
     Absent,
@@ -41,8 +42,8 @@ impl Presence {
     }
 }
 
-/// The entries that one tenant's cache can have. A read of a key that is not among them has to miss: an entry that
-/// was deleted, has expired or was missed once must not come back.
+/// The model of one namespace: the entries that its cache can have. A read of any other key has to
+/// miss: an entry that was deleted, has expired or was missed once must not come back.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     entries: BTreeMap<Key, Entry>,
@@ -59,7 +60,7 @@ impl Model {
         Self { has_copies, ..Self::default() }
     }
 
-    /// Returns the entry of a key, if it may be there.
+    /// Returns the model's entry of a key, if it may be present.
     pub(super) fn get(&self, key: Key) -> Option<&Entry> {
         self.entries.get(&key)
     }
@@ -73,7 +74,7 @@ impl Model {
         self.expired
     }
 
-    /// Returns the model's knowledge of a key, and drops its entry if that has certainly expired.
+    /// Returns what the model knows about a key, and drops its entry if that has certainly expired.
     pub(super) fn presence(&mut self, key: Key, now: Moment) -> Presence {
         let Some(entry) = self.entries.get(&key) else { return Presence::Absent };
         match entry.expiry {
@@ -88,7 +89,7 @@ impl Model {
         }
     }
 
-    /// Drops all entries that have certainly expired.
+    /// Drops all entries from the model that have certainly expired.
     pub(super) fn expire(&mut self, now: Moment) {
         let keys: Vec<Key> = self.entries.keys().copied().collect();
         for key in keys {
@@ -96,7 +97,7 @@ impl Model {
         }
     }
 
-    /// Judges the value that a read has found.
+    /// Checks whether the value that a read found (or a miss) is possible.
     pub(super) fn judge(&mut self, key: Key, found: Option<&[u8]>, now: Moment) -> Checked {
         let presence = self.presence(key, now);
         match (found, self.entries.get(&key)) {
@@ -114,7 +115,8 @@ impl Model {
         }
     }
 
-    /// Judges whether a key was found, by an operation that does not return its value.
+    /// Checks whether a key may have been found, or missed, by an operation that does not return
+    /// its value.
     pub(super) fn judge_presence(&mut self, key: Key, is_found: bool, now: Moment) -> Checked {
         let presence = self.presence(key, now);
         if !is_found {
@@ -141,7 +143,7 @@ impl Model {
         Ok(())
     }
 
-    /// Records a write of a value.
+    /// Records a written value in the model.
     pub(super) fn put(&mut self, key: Key, value: Rc<[u8]>, expiry: Option<Expiry>) {
         self.writes += 1;
         let write = self.writes;
@@ -149,21 +151,21 @@ impl Model {
         self.entries.insert(key, entry);
     }
 
-    /// Records a new expiry of an entry.
+    /// Records a new expiry of an entry in the model.
     pub(super) fn touch(&mut self, key: Key, expiry: Option<Expiry>) {
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.expiry = expiry;
         }
     }
 
-    /// Drops an entry, which may have expired and still be counted.
+    /// Drops an entry from the model; if it has expired, the cache may still count it.
     pub(super) fn remove(&mut self, key: Key) {
         let removed = self.entries.remove(&key);
         self.expired += u64::from(removed.is_some_and(|entry| entry.expiry.is_some()));
     }
 
     /// Drops an entry that an operation on the last level has not found, and whose copies it has
-    /// deleted; it may still be loaded.
+    /// deleted; a snapshot may still load it.
     pub(super) fn miss(&mut self, key: Key) {
         if self.entries.get(&key).is_some_and(|entry| !entry.is_loading) {
             self.remove(key);
@@ -175,14 +177,15 @@ impl Model {
         self.expired = 0;
     }
 
-    /// Records that any entry may have been evicted.
+    /// Records in the model that any entry may have been evicted.
     pub(super) fn doubt_all(&mut self) {
         for entry in self.entries.values_mut() {
             entry.is_certain = false;
         }
     }
 
-    /// Records that an entry was seen, at a time when nothing has to be evicted.
+    /// Records in the model that an entry was found while nothing has to be evicted, so that it
+    /// must stay.
     pub(super) fn trust(&mut self, key: Key) {
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.is_certain = true;
@@ -190,21 +193,21 @@ impl Model {
         }
     }
 
-    /// Records that the entries come from a snapshot, which is loaded from now on or has been.
+    /// Records in the model that the entries come from a snapshot, which is loaded or being loaded.
     pub(super) fn load(&mut self, is_done: bool) {
         for entry in self.entries.values_mut() {
             entry.is_loading = !is_done;
         }
     }
 
-    /// Records that a write may not have been kept.
+    /// Records in the model that a write may not have been stored.
     pub(super) fn doubt(&mut self, key: Key) {
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.is_certain = false;
         }
     }
 
-    /// Records that all entries have new versions from now on, as after loading a snapshot.
+    /// Records in the model that all entries have new versions, as after loading a snapshot.
     pub(super) fn renumber(&mut self) {
         for entry in self.entries.values_mut() {
             self.writes += 1;

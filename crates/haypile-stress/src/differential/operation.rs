@@ -8,10 +8,10 @@ use haypile::{Durability, Ttl};
 use super::key::Key;
 use super::value::Value;
 
-/// An operation of a run, on one of its tenants through one of the tenant's handles.
+/// A step of a run: an operation on one namespace through one of its handles.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
-    /// Position in the run, from 0. Seed and number alone decide the operation.
+    /// Number of the step in the run, from 0. Seed and number determine the operation.
     pub(super) number: u64,
     pub(super) tenant: usize,
     pub(super) handle: usize,
@@ -123,7 +123,7 @@ pub(super) enum WriteForm {
     Keep,
 }
 
-/// The arguments of a write: key, value, condition and life.
+/// The arguments of a random write: key, value, condition and TTL.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Write {
     pub(super) key: Key,
@@ -140,7 +140,7 @@ pub(super) enum Condition {
     Cas(KnownVersion),
 }
 
-/// A version that the run knows of a key.
+/// A choice among the versions that the run has seen of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KnownVersion {
     /// The version that was read last.
@@ -151,7 +151,7 @@ pub(super) enum KnownVersion {
     Invented,
 }
 
-/// The life of a computed value.
+/// The lifetime of a computed value: fresh, stale and early times.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ComputedLife {
     /// The life of a value of `get_or_compute`.
@@ -160,7 +160,7 @@ pub(super) enum ComputedLife {
     Fresh { fresh: Duration, stale: Duration, early: Duration },
 }
 
-/// An event during a computation, before it returns its value.
+/// An event that happens during a computation, before it returns its value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Incident {
     None,
@@ -178,7 +178,7 @@ pub(super) enum Incident {
 }
 
 impl Operation {
-    /// Returns the keys that the operation is about.
+    /// Returns the keys that the operation uses.
     pub(super) fn keys(&self) -> Vec<Key> {
         match self {
             Self::Read { key, .. }
@@ -199,7 +199,7 @@ impl Operation {
         }
     }
 
-    /// Whether the operation concerns every key.
+    /// Whether the operation affects every key, such as clearing.
     pub(super) fn is_about_all(&self) -> bool {
         matches!(
             self,

@@ -19,22 +19,23 @@ const SERVER_SLACK: Duration = Duration::from_millis(5);
 /// The bytes that compression can add to a value that it does not shorten.
 const WRAP_BYTES: u64 = 5;
 
-/// The promises of the cache of a URL.
+/// The promises of a URL's cache, as far as the test checks them.
 #[derive(Clone, Debug)]
 pub(super) struct Promises {
     kinds: Vec<Kind>,
     pub(super) last: Kind,
-    /// The life of entries that are written without a life of their own.
+    /// The TTL of entries that are written without one.
     pub(super) ttl: Option<Duration>,
     pub(super) is_write_back: bool,
     pub(super) outlives_its_users: bool,
-    /// Whether the entries of an earlier opening are loaded after the cache is open.
+    /// Whether entries from before are loaded while the cache is already open.
     pub(super) loads_later: bool,
-    /// The rule that the user of this program has chosen in place of the kind's own.
+    /// The rule for missing entries that the user has chosen, in place of the default for the kind
+    /// of cache.
     pub(super) retention: Option<Retention>,
 }
 
-/// A rule for the entries that may be missing.
+/// A rule for which entries may be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retention {
     /// No entry may be missing, whatever its size.
@@ -56,7 +57,7 @@ impl Promises {
         }
     }
 
-    /// Whether all levels take the time from the clock that they were opened with.
+    /// Whether all levels use the clock of the test.
     pub(super) fn clock_is_ours(&self) -> bool {
         !self.kinds.iter().any(|kind| matches!(kind, Kind::Redis | Kind::Memcached))
     }
@@ -69,12 +70,12 @@ impl Promises {
         self.last != Kind::Redis
     }
 
-    /// Whether a read reports the remaining life of an entry that has one.
+    /// Whether a read reports the remaining lifetime of an entry with a TTL.
     pub(super) fn reports_lives(&self) -> bool {
         matches!(self.last, Kind::Memory | Kind::File)
     }
 
-    /// Returns the unit in which the levels count lives.
+    /// Returns the coarsest unit in which a level counts lifetimes.
     pub(super) fn coarsest(&self) -> Duration {
         let of = |kind: &Kind| match kind {
             Kind::Nothing | Kind::Memory => Duration::ZERO,
@@ -88,17 +89,17 @@ impl Promises {
         self.last != Kind::Memcached
     }
 
-    /// Whether `len` counts the entries of this store, and no others.
+    /// Whether `len` counts exactly the entries of this store.
     pub(super) fn counts_entries(&self) -> bool {
         self.last != Kind::Memcached
     }
 
-    /// Whether expired entries leave the count when an operation meets them.
+    /// Whether expired entries are no longer counted after an operation has read them.
     pub(super) fn drops_expired_entries(&self) -> bool {
         matches!(self.last, Kind::Memory | Kind::Nothing)
     }
 
-    /// Whether versions of an earlier opening are those of the same entries.
+    /// Whether versions stay valid after the cache is closed and opened again.
     pub(super) fn keeps_versions(&self) -> bool {
         self.last != Kind::Memory
     }
@@ -123,7 +124,7 @@ impl Promises {
         Some(Expiry { latest_ns: expiry.latest_ns + rounded_ns, ..expiry })
     }
 
-    /// Returns a lower bound on the bytes that an entry takes, in the unit of the store's capacity.
+    /// Returns a lower bound on the bytes that an entry counts against the store's capacity.
     pub(super) fn cost_bytes(&self, key_bytes: usize, value_bytes: usize) -> u64 {
         let (key_bytes, value_bytes) = (key_bytes as u64, value_bytes as u64 + WRAP_BYTES);
         match self.last {
@@ -136,7 +137,7 @@ impl Promises {
         }
     }
 
-    /// Returns the number of bytes up to which a store of this capacity may not miss any entry.
+    /// Returns the number of bytes up to which a store of this capacity may not lose any entry.
     pub(super) fn kept_bytes(&self, capacity_bytes: Option<u64>, has_pins: bool) -> u64 {
         match self.retention {
             Some(Retention::KeepsAll) => return u64::MAX,
@@ -180,7 +181,7 @@ fn expiry_of(kind: Kind, written: Moment, ttl: Duration) -> Expiry {
     Expiry { earliest_ns, latest_ns }
 }
 
-/// Converts to nanoseconds, at most `u64::MAX`.
+/// Converts a duration to nanoseconds, at most `u64::MAX`.
 pub(super) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,10 +1,10 @@
 //! Numbers of steps as text: `3,17-20`.
 
-/// Step numbers in rising order.
+/// Numbers of steps, in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ranges(pub(crate) Vec<u64>);
 
-/// Returns numbers as text, with runs of neighbours as ranges.
+/// Returns numbers as text, with consecutive ones as ranges.
 pub(crate) fn format(numbers: &[u64]) -> String {
     let runs = numbers.chunk_by(|one, next| one + 1 == *next);
     let texts: Vec<String> = runs
@@ -16,7 +16,7 @@ pub(crate) fn format(numbers: &[u64]) -> String {
     texts.join(",")
 }
 
-/// Parses a text of numbers and ranges.
+/// Parses a list of numbers and ranges.
 ///
 /// # Errors
 ///

@@ -21,7 +21,7 @@ use super::versions::Versions;
 use super::writes::KeptReservation;
 use crate::target::{self, Kind, Target};
 
-/// A run on a cache of its own.
+/// A run of a differential test, on its own cache.
 pub(super) struct Run {
     pub(super) keys: u16,
     pub(super) promises: Promises,
@@ -33,40 +33,40 @@ pub(super) struct Run {
     pub(super) pins: VecDeque<Pin>,
     pub(super) most_pins: usize,
     pub(super) reservations: VecDeque<KeptReservation>,
-    /// The size in bytes of the cache as its URL states it.
+    /// The size of the cache in bytes, as its URL states it.
     pub(super) opened_bytes: Option<u64>,
-    /// Whether an entry had to be evicted since the cache was opened.
+    /// Whether any entry had to be evicted since the cache was opened.
     pub(super) was_full: bool,
     pub(super) tally: Tally,
-    /// The cache under test; dropped last, because that removes the directory.
+    /// The cache under test; it is dropped last, because that removes the directory.
     pub(super) target: Target,
 }
 
-/// The refusals that do not fail a run.
+/// The refusals of operations that do not fail a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Allowed {
     pub(crate) busy: bool,
     pub(crate) full: bool,
 }
 
-/// A user of the cache that sees no entries of others.
+/// A user of the cache with a separate namespace, who sees no entries of others.
 pub(super) struct Tenant {
     url: CacheUrl,
     pub(super) handles: Vec<Handle>,
-    /// The last level of several, opened by itself.
+    /// The last level of a cache of several, opened separately.
     pub(super) below: Option<Cache>,
     pub(super) model: Model,
     pub(super) versions: Versions,
 }
 
-/// One opening of the cache.
+/// One handle: an opening of the cache.
 pub(super) struct Handle {
     pub(super) cache: Cache,
     pub(super) counts: Counts,
 }
 
 impl Run {
-    /// Opens a cache of the plan and empties it.
+    /// Opens the cache of a test and empties it.
     pub(super) fn new(plan: &Plan, seed: u64) -> Fallible<Self> {
         let target = Target::new(&plan.url)?;
         let promises = Promises::of(&target, plan.retention);
@@ -121,7 +121,7 @@ impl Run {
         Ok(())
     }
 
-    /// Performs a step on the cache and on the model; returns the outcome in words.
+    /// Performs a step on the cache and on the model; returns the outcome as text.
     pub(super) fn perform(&mut self, step: &Step) -> Checked<String> {
         let at = At { tenant: step.tenant, handle: step.handle };
         let outcome = match &step.operation {
@@ -168,7 +168,7 @@ impl Run {
         self.check_room()
     }
 
-    /// Returns the cache of a handle.
+    /// Returns the cache that a handle uses.
     pub(super) fn cache(&self, at: At) -> Cache {
         self.tenants[at.tenant].handles[at.handle].cache.clone()
     }
@@ -181,8 +181,8 @@ impl Run {
         &mut self.tenants[at.tenant].model
     }
 
-    /// Returns the earliest and latest expiry that an entry can have that is written at `now` with this TTL; `None` if
-    /// it never expires.
+    /// Returns the earliest and latest expiry of an entry that is written at `now` with this TTL;
+    /// `None` if it never expires.
     pub(super) fn expiry(&self, now: Moment, ttl: Ttl) -> Option<Expiry> {
         let ttl = match ttl {
             Ttl::Default => self.promises.ttl,
@@ -192,7 +192,7 @@ impl Run {
         self.promises.expiry(now, ttl)
     }
 
-    /// Records a value that was stored.
+    /// Records that a value was stored.
     pub(super) fn stored(&mut self, at: At, key: Key, value: Rc<[u8]>, expiry: Option<Expiry>) {
         self.model(at).put(key, value, expiry);
         if !self.fits() {
@@ -201,7 +201,7 @@ impl Run {
         }
     }
 
-    /// Records that an entry was seen.
+    /// Records that an entry was found.
     pub(super) fn seen(&mut self, at: At, key: Key) {
         // An upper level may have what is not in the last one any more.
         if self.promises.levels() == 1 && self.fits() {
@@ -209,7 +209,7 @@ impl Run {
         }
     }
 
-    /// Whether everything that may be in the cache is so little that nothing may be missing.
+    /// Whether all entries that may be in the cache are so small that none may be missing.
     pub(super) fn fits(&self) -> bool {
         let capacity_bytes = self.tenants[0].handles[0].cache.store().limits().capacity_bytes;
         let kept_bytes = self.promises.kept_bytes(capacity_bytes, !self.pins.is_empty());
@@ -223,7 +223,7 @@ impl Run {
         entries_bytes + pins_bytes <= kept_bytes
     }
 
-    /// Judges whether a refusal was allowed. `value_bytes` and `ttl` are those of a write.
+    /// Checks whether a refusal was allowed. `value_bytes` and `ttl` are those of a write.
     pub(super) fn judge_refusal(
         &mut self,
         at: At,
@@ -243,7 +243,7 @@ impl Run {
         wrong!(key, "it was refused: {error}")
     }
 
-    /// Whether the documents name a reason for this refusal.
+    /// Whether the documentation names a reason for this refusal.
     pub(super) fn may_refuse(
         &self,
         at: At,
@@ -271,7 +271,7 @@ impl Run {
         }
     }
 
-    /// Judges whether a call with arguments that may be beyond a limit was rightly accepted.
+    /// Checks whether a call with arguments beyond a limit may have been accepted.
     pub(super) fn judge_acceptance(
         &mut self,
         at: At,
@@ -311,7 +311,7 @@ impl Tenant {
     }
 }
 
-/// The address of a handle that performs a step.
+/// The position of a step: the namespace and the handle that perform it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
     pub(super) tenant: usize,

@@ -7,10 +7,10 @@ use anyhow::Result;
 use super::{Failure, Plan, attempt, generator};
 use crate::watch::{Watch, is_interrupted};
 
-/// Leaves out steps of a failing run as long as it still fails: first all but the last few, then those
-/// about other keys, then ever smaller parts of the rest (delta debugging: A. Zeller, R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE
-/// Transactions on Software Engineering 2002). It ends when no single step can be left out, or when
-/// the plan's time for it is over.
+/// Shortens a failing run as long as it still fails: first to the last few steps, then without
+/// those on other keys, then by ever smaller parts (delta debugging: A. Zeller, R. Hildebrandt,
+/// "Simplifying and Isolating Failure-Inducing Input", IEEE Transactions on Software Engineering
+/// 2002). It ends when no single step can be left out, or when the time for it is over.
 pub(super) fn shorten(plan: &Plan, failure: Failure, watch: &mut Watch) -> Result<Failure> {
     let end = Instant::now() + plan.shrink_time;
     let plan = Plan { is_verbose: false, ..plan.clone() };

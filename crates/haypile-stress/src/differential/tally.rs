@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Counts of a run's operations, by their outcomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Tally {
-    /// The number of steps performed on the cache and on the model.
+    /// The number of steps that were performed.
     pub(crate) operations: u64,
     /// The number of reads that found a value.
     pub(crate) hits: u64,
@@ -17,14 +17,14 @@ pub(crate) struct Tally {
     pub(crate) busy: u64,
     /// The number of calls that were refused because there was no room.
     pub(crate) full: u64,
-    /// The number of comparisons of values that were kept in place with their earlier bytes.
+    /// The number of comparisons of values held in place with their earlier bytes.
     pub(crate) pins_compared: u64,
-    /// The number of runs, each on a cache of its own.
+    /// The number of runs, each on its own cache.
     pub(crate) runs: u64,
 }
 
 impl Tally {
-    /// Adds the counts of another run.
+    /// Adds the counts of another run's operations.
     pub(crate) fn add(&mut self, other: &Self) {
         self.operations += other.operations;
         self.hits += other.hits;

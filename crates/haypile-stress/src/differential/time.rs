@@ -9,7 +9,7 @@ use haypile::{Clock, ManualClock, SystemClock};
 /// The longest real sleep in the place of a longer pause.
 const LONGEST_SLEEP: Duration = Duration::from_millis(3);
 
-/// The clock of a run.
+/// The clock of a run: a simulated one or the system's.
 #[derive(Debug)]
 pub(super) enum Time {
     /// A clock that moves when the run moves it: everything under test takes its time from it.
@@ -42,7 +42,7 @@ impl Time {
         }
     }
 
-    /// Returns the current moment.
+    /// Returns the current time, as bounds.
     pub(super) fn now(&self) -> Moment {
         Moment::at(self.now_ns())
     }
@@ -54,7 +54,7 @@ impl Time {
         (result, Moment { earliest_ns, latest_ns: self.now_ns() })
     }
 
-    /// Advances the clock; the system's by a few milliseconds at most.
+    /// Advances the run's clock; waits a few milliseconds at most if it is the system's.
     pub(super) fn advance(&self, by: Duration) {
         match self {
             Self::Manual(clock) => clock.advance(by),
@@ -63,7 +63,7 @@ impl Time {
     }
 }
 
-/// The bounds of an instant, in nanoseconds of the run's clock.
+/// Bounds on a time, in nanoseconds of the run's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
     pub(super) earliest_ns: u64,
@@ -76,8 +76,7 @@ impl Moment {
     }
 }
 
-/// Bounds on the end of an entry: the entry is present before the first, and absent from the second
-/// on.
+/// Bounds on the expiry of an entry: it is present before the first, and absent from the second on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Expiry {
     pub(super) earliest_ns: u64,
@@ -85,7 +84,7 @@ pub(super) struct Expiry {
 }
 
 impl Expiry {
-    /// Whether the entry may live forever.
+    /// Whether the entry may never expire.
     pub(super) fn is_unlimited(self) -> bool {
         self.latest_ns == u64::MAX
     }
@@ -100,7 +99,7 @@ impl Expiry {
         now.latest_ns >= self.earliest_ns
     }
 
-    /// Returns the shortest and the longest life that an entry can have left.
+    /// Returns the shortest and the longest possible remaining lifetime of the entry.
     pub(super) fn left(self, now: Moment) -> (Duration, Duration) {
         let left = |end_ns: u64, now_ns| Duration::from_nanos(end_ns.saturating_sub(now_ns));
         (left(self.earliest_ns, now.latest_ns), left(self.latest_ns, now.earliest_ns))

@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use crate::filler;
 
-/// First bytes with a meaning to a part of the engine, or to the protocol of a server.
+/// First bytes of values that have a meaning to a part of the engine, or to the protocol of a
+/// server.
 pub(super) const HEADS: [&[u8]; 12] = [
     // Marks of compress=: stored, LZ4, Zstandard, and a method that nobody has.
     b"\xF9hp\xF9",
@@ -23,14 +24,15 @@ pub(super) const HEADS: [&[u8]; 12] = [
     b"\0\0\0\0\0\0\0\0",
 ];
 
-/// Last bytes with a meaning: trailers of copies in upper levels, whose mark is `hpt`.
+/// Last bytes of values that have a meaning: trailers of copies in upper levels, whose mark is
+/// `hpt`.
 pub(super) const TAILS: [&[u8]; 3] = [
     b"hpt",
     b"\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01hpt",
     b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x06hpt",
 ];
 
-/// The description of a value.
+/// The description of a random value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     /// A value of decimal digits.
@@ -47,7 +49,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// Returns the bytes of the value.
+    /// Returns the bytes of the described value.
     pub(super) fn build(self) -> Rc<[u8]> {
         match self {
             Self::Number(number) => number.to_string().into_bytes().into(),
@@ -88,7 +90,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Returns a short description of bytes that were found, for messages.
+/// Returns a short description of a value's bytes, for messages.
 pub(super) fn describe(bytes: &[u8]) -> String {
     let shown = &bytes[..bytes.len().min(24)];
     let more = if bytes.len() > shown.len() { "…" } else { "" };

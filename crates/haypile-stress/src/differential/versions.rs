@@ -8,14 +8,14 @@ use super::key::Key;
 use super::mismatch::{Checked, wrong};
 use super::operation::KnownVersion;
 
-/// The versions of a tenant's keys, with the numbers of the writes that they belong to.
+/// The versions of a namespace's keys, with the numbers of the writes that they belong to.
 #[derive(Debug, Default)]
 pub(super) struct Versions {
     by_key: HashMap<Key, Vec<(Version, u64)>>,
     writes: HashMap<(Key, Version), u64>,
 }
 
-/// A version for a call, with the write that it belongs to; `None` if it belongs to none.
+/// A version chosen for a call, with the write that it belongs to; `None` if it belongs to none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chosen {
     pub(super) version: Version,
@@ -42,7 +42,7 @@ impl Versions {
         Ok(())
     }
 
-    /// Returns a version for a call.
+    /// Returns a version of a key for a call, as chosen by `known`.
     pub(super) fn choose(&self, key: Key, known: KnownVersion) -> Chosen {
         let versions = self.by_key.get(&key).map_or(&[][..], Vec::as_slice);
         let chosen = match known {

@@ -18,14 +18,14 @@ use crate::target::Kind;
 /// The most reservations that are kept at once.
 const MOST_RESERVATIONS: usize = 3;
 
-/// A reservation that a later step commits or drops.
+/// A reserved write that a later step commits or drops.
 pub(super) struct KeptReservation {
     at: At,
     write: Prepared,
     reservation: OwnedReservation,
 }
 
-/// A write whose bytes and options are decided.
+/// A write whose value and options have been decided.
 #[derive(Clone)]
 pub(super) struct Prepared {
     key: Key,
@@ -106,7 +106,7 @@ impl Run {
         Ok(outcomes.join(", "))
     }
 
-    /// Commits or drops the reservation that is kept longest.
+    /// Commits or drops the reserved write that has been kept longest.
     pub(super) fn commit(&mut self, is_dropped: bool) -> Checked<String> {
         let Some(kept) = self.reservations.pop_front() else {
             return Ok("none is kept".to_owned());
@@ -120,7 +120,7 @@ impl Run {
         Ok(format!("{} = {}: {outcome}", write.key, describe(&write.value)))
     }
 
-    /// Commits all kept reservations after their cache was closed.
+    /// Commits all reserved writes after their cache was closed, and checks that they fail.
     pub(super) fn commit_to_closed(&mut self) -> Checked {
         for KeptReservation { write, reservation, .. } in self.reservations.drain(..) {
             match reservation.commit() {

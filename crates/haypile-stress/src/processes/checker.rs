@@ -18,7 +18,8 @@ const MEMCACHED_SLACK_US: u64 = 2_000_000;
 /// process can be without a processor in between.
 const STALE_SLACK_US: u64 = 1_000_000;
 
-/// The values that a process knows of the keys which it alone writes, by which it judges what the cache returns.
+/// The values that a process expects under the keys that it alone writes, with which it checks
+/// reads.
 #[derive(Debug)]
 pub(super) struct Checker {
     /// The longest time that levels may serve what another process has overwritten.
@@ -43,7 +44,7 @@ pub(super) struct Before {
     us: u64,
 }
 
-/// The judgement of a read.
+/// The result of checking a read: right, wrong or lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Judgement {
     Right,
@@ -54,7 +55,7 @@ pub(super) enum Judgement {
 }
 
 impl Checker {
-    /// Returns the checker of a process; the driver's own has no number.
+    /// Returns the checker of a process; the driver has no number.
     pub(super) fn new(plan: &Plan, target: &Target, process: Option<u64>) -> Self {
         let own = match process.filter(|process| *process < plan.writers) {
             Some(process) => process * plan.threads..(process + 1) * plan.threads,
@@ -75,7 +76,7 @@ impl Checker {
         }
     }
 
-    /// Returns the writing thread that owns a key.
+    /// Returns the number of the thread that alone writes a key.
     pub(super) fn owner(&self, key: u64) -> u64 {
         key % self.writing_threads
     }
@@ -84,13 +85,13 @@ impl Checker {
         self.own.contains(&self.owner(key))
     }
 
-    /// Captures the present knowledge of a key. Must be called before the cache is read.
+    /// Returns what is known about a key now. Must be called before the cache is read.
     pub(super) fn before(&self, ledger: &Ledger, key: u64) -> io::Result<Before> {
         let seen = self.seen[index(key)].load(Ordering::SeqCst);
         Ok(Before { entry: ledger.read(key)?, seen, us: now_us() })
     }
 
-    /// Judges the value that a read has found.
+    /// Checks the value that a read has found.
     pub(super) fn judge(
         &self,
         ledger: &Ledger,

@@ -18,7 +18,7 @@ use super::thread::Thread;
 const SHORT_LIFE: Duration = Duration::from_millis(20);
 
 impl Thread<'_> {
-    /// Increments a counter that all writers share.
+    /// Increments a counter that all writers share, and records that.
     pub(super) fn increment(&mut self) -> io::Result<()> {
         let number = self.random.random_range(0..SHARED_KEYS);
         let counted = Counted::Counter(number);
@@ -50,7 +50,7 @@ impl Thread<'_> {
         Ok(())
     }
 
-    /// Raises a value that all writers share by compare-and-swap.
+    /// Changes a value that all writers share by compare-and-swap, and records that.
     pub(super) fn swap(&mut self) -> io::Result<()> {
         let number = self.random.random_range(0..SHARED_KEYS);
         let (counted, name) = (Counted::Swapped(number), Name::Swapped(number));
@@ -130,7 +130,8 @@ impl Thread<'_> {
         Ok(())
     }
 
-    /// Adds a value under a key that all writers add: one of them succeeds, and its value stays.
+    /// Adds a value under a key that all writers try to add: one of them succeeds, and its value
+    /// stays.
     pub(super) fn add(&mut self) {
         let number = self.random.random_range(0..ELECTIONS);
         let name = Name::Added(number);
@@ -152,9 +153,8 @@ impl Thread<'_> {
         self.judge_elected(name, number, found.as_deref());
     }
 
-    /// Computes a value under a key that all writers compute, unless another writer has. Some of these values live for
-    /// a moment only, so that threads and processes wait for each other again and again; these are of several writers,
-    /// and so are all where processes do not wait for each other.
+    /// Computes a value under a key that all writers compute, unless another writer has. Some of
+    /// these values expire soon, so that threads and processes wait for each other repeatedly.
     pub(super) fn compute(&mut self) {
         let number = self.random.random_range(0..ELECTIONS);
         let name = Name::Computed(number);

@@ -36,7 +36,7 @@ const MOST_FINDINGS: usize = 10;
 /// The bytes of a crashed process's standard error that a finding shows.
 const SHOWN_BYTES: u64 = 2_000;
 
-/// The outcome of a test.
+/// The outcome of a test with many processes.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Report {
     pub(crate) url: String,
@@ -47,10 +47,10 @@ pub(crate) struct Report {
     #[serde(flatten)]
     pub(crate) tally: Tally,
     pub(crate) sets_per_second: f64,
-    /// The share of reads that found a value, among those that should have; `None` where there were
-    /// no such reads.
+    /// The share of reads that found a value, among those that should have; `None` without such
+    /// reads.
     pub(crate) hit_ratio: Option<f64>,
-    /// Whether nothing was wrong.
+    /// Whether the test found nothing wrong.
     pub(crate) is_right: bool,
     pub(crate) findings: Vec<String>,
 }
@@ -96,7 +96,7 @@ pub(crate) fn test(plan: Plan, watch: &mut Watch) -> Result<Report> {
     Ok(report)
 }
 
-/// Empties the cache, and writes what all share.
+/// Empties the cache, and writes the keys that all processes share.
 pub(super) fn prepare(cache: &Cache) -> Result<()> {
     cache.clear()?;
     for number in 0..SHARED_KEYS {
@@ -402,8 +402,8 @@ fn describe_end(number: usize, status: ExitStatus, child: &mut Child) -> String 
     format!("process {number} ended by itself ({status}): {}", text.trim())
 }
 
-/// Compares everything in the cache with what was acknowledged and attempted, when nobody changes
-/// it; returns what is wrong.
+/// Compares everything in the cache with the recorded writes, when nobody changes it; returns what
+/// is wrong.
 pub(super) fn audit(plan: &Plan, target: &Target, cache: &Cache) -> Result<Vec<String>> {
     let (ledger, checker) = (Ledger::open(plan)?, Checker::new(plan, target, None));
     let mut findings = Vec::new();

@@ -22,46 +22,46 @@ const REMEMBERED: usize = 4;
 /// The time of a read of the ledger after which a part of it is taken for damaged.
 const READ_ATTEMPTS: u32 = 10_000;
 
-/// The point in time of an entry that never expires.
+/// The expiry of an entry that never expires, in microseconds.
 pub(super) const NEVER_US: u64 = u64::MAX;
 
-/// A state of an owned key.
+/// A state of a key that one thread alone writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
-    /// The number of the write or deletion that led to the state; 0 before the first.
+    /// The number of the write or deletion that made the state; 0 before the first.
     pub(super) sequence: u64,
     pub(super) is_there: bool,
 }
 
-/// The record of an owned key.
+/// The record of a key that one thread alone writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// The state that the operation in progress leads to; the acknowledged one if there is none.
+    /// The state after the operation in progress; the acknowledged one if there is none.
     pub(super) attempted: State,
     pub(super) acknowledged: State,
-    /// The bounds on the time at which the entry expires, in microseconds of the time of day.
+    /// Bounds on the time at which the entry expires, in microseconds of the time of day.
     pub(super) expires_from_us: u64,
     pub(super) expires_until_us: u64,
-    /// The latest acknowledged writes: the sequence number of each, and the time by which it had
-    /// been acknowledged.
+    /// The latest acknowledged writes: the sequence number of each, and the time by which it was
+    /// acknowledged.
     pub(super) history: [(u64, u64); REMEMBERED],
 }
 
-/// The number of changes that one writer made to a key that all writers share.
+/// The number of changes that one writer has made to a shared key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) attempted: u64,
     pub(super) acknowledged: u64,
 }
 
-/// A key that all writers share, and whose changes are counted.
+/// A kind of key that all writers share, and whose changes are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
     Counter(u64),
     Swapped(u64),
 }
 
-/// The open file of the ledger.
+/// The open file in which all processes record their writes (the ledger).
 #[derive(Debug)]
 pub(super) struct Ledger {
     file: File,
@@ -82,7 +82,7 @@ impl Default for Entry {
 }
 
 impl Entry {
-    /// Returns this entry with the attempted state acknowledged.
+    /// Returns this record with the attempted state acknowledged.
     pub(super) fn acknowledge(mut self) -> Self {
         if self.attempted.sequence != self.acknowledged.sequence {
             self.history.rotate_right(1);
@@ -91,13 +91,13 @@ impl Entry {
         Self { acknowledged: self.attempted, ..self }
     }
 
-    /// Returns the number of the next write or deletion.
+    /// Returns the sequence number of the next write or deletion.
     pub(super) fn next_sequence(&self) -> u64 {
         self.attempted.sequence.max(self.acknowledged.sequence) + 1
     }
 
-    /// Returns the time from which a value of this sequence number was certainly not the latest any
-    /// more, as far as the entry remembers.
+    /// Returns the time from which a value with this sequence number was certainly outdated, as far
+    /// as the record remembers.
     pub(super) fn superseded_us(&self, sequence: u64) -> Option<u64> {
         let later = self.history.iter().filter(|(other, _)| *other > sequence);
         later.map(|(_, acknowledged_us)| *acknowledged_us).min()
@@ -134,7 +134,7 @@ impl Entry {
 }
 
 impl Ledger {
-    /// Creates the ledger of a test, or opens it.
+    /// Opens the file in which writes are recorded, or creates it.
     pub(super) fn open(plan: &Plan) -> io::Result<Self> {
         let path = plan.directory.join("ledger");
         let file =
@@ -143,7 +143,7 @@ impl Ledger {
         Ok(Self { file, owned_keys, writing_threads })
     }
 
-    /// Fills a new ledger.
+    /// Creates and initializes the file in which writes are recorded.
     pub(super) fn create(plan: &Plan) -> io::Result<Self> {
         let ledger = Self::open(plan)?;
         for key in 0..ledger.owned_keys {
@@ -184,7 +184,7 @@ impl Ledger {
         self.write_words(self.count_at(writer, counted), &words)
     }
 
-    /// Returns the sums of a count over all writers.
+    /// Returns the sum of a counted kind of changes over all writers.
     pub(super) fn sum(&self, counted: Counted) -> io::Result<Count> {
         let mut sum = Count::default();
         for writer in 0..self.writing_threads {
@@ -232,7 +232,7 @@ impl Counted {
     }
 }
 
-/// Returns the time of day in microseconds.
+/// Returns the time of day in microseconds since 1970.
 pub(super) fn now_us() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_micros()).unwrap_or(u64::MAX)

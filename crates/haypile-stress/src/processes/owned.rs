@@ -32,7 +32,7 @@ struct Attempt {
 }
 
 impl Thread<'_> {
-    /// Writes keys that this thread owns, in one of several ways.
+    /// Writes keys that only this thread writes, in one of several ways.
     pub(super) fn set(&mut self) -> io::Result<()> {
         match self.random.random_range(0..12) {
             0 => self.set_many(),
@@ -179,7 +179,7 @@ impl Thread<'_> {
         }
     }
 
-    /// Whether an owned entry that was just read may be gone.
+    /// Whether a just-read entry that only this thread writes may have been evicted or expired.
     pub(super) fn may_be_gone(&self, entry: &Entry) -> bool {
         !self.shared.plan.keeps_all() || self.shared.checker.may_have_expired(entry)
     }
@@ -201,7 +201,7 @@ impl Thread<'_> {
         }
     }
 
-    /// Deletes a key that this thread owns.
+    /// Deletes a key that only this thread writes.
     pub(super) fn delete(&mut self) -> io::Result<()> {
         let key = self.own_key();
         self.delete_key(key)
@@ -240,7 +240,7 @@ impl Thread<'_> {
         Ok(())
     }
 
-    /// Sets a new life for a key that this thread owns.
+    /// Sets a new TTL for a key that only this thread writes.
     pub(super) fn touch(&mut self) -> io::Result<()> {
         let key = self.own_key();
         let before = self.shared.ledger.read(key)?;
@@ -302,7 +302,7 @@ impl Thread<'_> {
         Ok(true)
     }
 
-    /// Records the length of an owned entry, or that there is none.
+    /// Records the length of an entry that only this thread writes, or that there is none.
     pub(super) fn note_live(&mut self, key: u64, bytes: Option<usize>) {
         let bytes = bytes.map(|bytes| bytes as u64 + METADATA_BYTES);
         let before = match bytes {

@@ -6,26 +6,26 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// The number of counters that all writers increment, and of keys that all compare and swap.
+/// The number of counters that all writers increment, and of keys that all change by
+/// compare-and-swap.
 pub(super) const SHARED_KEYS: u64 = 4;
-/// The number of keys that all writers add, and of keys that all compute.
+/// The number of keys that all writers try to add, and of keys that all compute.
 pub(super) const ELECTIONS: u64 = 16;
 
-/// The environment variable by which a process gets the plan, in JSON.
+/// The environment variable with which a process gets the test's settings, as JSON.
 pub(super) const PLAN_VARIABLE: &str = "HAYPILE_STRESS_PLAN";
 
-/// The settings of a test.
+/// The settings of a test with many processes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
     /// URL of the cache; `{dir}` stands for the directory of the test.
     pub(crate) url: String,
-    /// The directory, which has the ledger; the driver sets it.
+    /// The test's directory, which contains the record of writes; the driver sets it.
     pub(crate) directory: PathBuf,
     pub(crate) seed: u64,
     /// The time after which the processes end.
     pub(crate) time: Duration,
-    /// The number of operations of the writing processes together after which all end; `None` for
-    /// no bound.
+    /// The number of operations of all writing processes after which all end; `None` for no limit.
     pub(crate) steps: Option<u64>,
     /// The number of processes that write and read.
     pub(crate) writers: u64,
@@ -33,20 +33,20 @@ pub(crate) struct Plan {
     pub(crate) readers: u64,
     /// The number of threads of each process.
     pub(crate) threads: u64,
-    /// The number of keys that each writing thread owns.
+    /// The number of keys that each writing thread has for itself.
     pub(crate) keys: u64,
     pub(crate) least_value_bytes: u64,
     pub(crate) most_value_bytes: u64,
-    /// The number of values that each thread keeps in place.
+    /// The number of values that each thread holds in place.
     pub(crate) pins: usize,
-    /// The bound on all live entries in bytes, below which no entry may be missing; `None` if
+    /// The bound on all live entries in bytes, with which no entry may be missing; `None` if
     /// entries may be evicted.
     pub(crate) live_bytes: Option<u64>,
-    /// The number of processes to kill, at instants that are spread over the test.
+    /// The number of processes to kill, at times spread over the test.
     pub(crate) kills: u64,
     pub(crate) stops: u64,
     pub(crate) longest_stop: Duration,
-    /// The operations to perform; all if there are none.
+    /// The kinds of operations to perform; all if empty.
     pub(crate) operations: Vec<OperationKind>,
     pub(crate) denies_busy: bool,
     pub(crate) denies_full: bool,
@@ -84,7 +84,7 @@ impl Plan {
         self.writers * self.threads
     }
 
-    /// Returns the number of keys with an owner.
+    /// Returns the number of keys that one thread alone writes.
     pub(super) fn owned_keys(&self) -> u64 {
         self.writing_threads() * self.keys
     }
@@ -93,12 +93,12 @@ impl Plan {
         self.writers + self.readers
     }
 
-    /// Whether no entry may be missing.
+    /// Whether no entry may be missing from the cache.
     pub(super) fn keeps_all(&self) -> bool {
         self.live_bytes.is_some()
     }
 
-    /// Whether one computation of a key is enough for all processes: where the last level is a file, whose
+    /// Whether one computation of a key serves all processes: if the last level is a file, in which
     /// processes claim keys.
     pub(super) fn computes_once(&self) -> bool {
         self.writers < 2 || self.url.split('+').any(|level| level.starts_with("file:"))
@@ -108,7 +108,7 @@ impl Plan {
         self.operations.is_empty() || self.operations.contains(&kind)
     }
 
-    /// Returns the number of bytes of live entries that one writing thread may have.
+    /// Returns the number of bytes of live entries that each writing thread may have.
     pub(super) fn budget_bytes(&self) -> Option<u64> {
         let shared_bytes = (2 * SHARED_KEYS + 2 * ELECTIONS) * LARGEST_SHARED_BYTES;
         let live_bytes = self.live_bytes?.saturating_sub(shared_bytes);

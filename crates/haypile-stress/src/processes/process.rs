@@ -25,7 +25,7 @@ const PERIOD: Duration = Duration::from_millis(50);
 /// The findings of a kind that a process writes out; it counts the others.
 const MOST_FINDINGS: usize = 10;
 
-/// The open cache, the plan and the counters that all threads of a stressing process use.
+/// The open cache, the settings and the counters that all threads of a stressing process share.
 pub(super) struct Shared {
     pub(super) plan: Plan,
     pub(super) target: Target,
@@ -33,14 +33,14 @@ pub(super) struct Shared {
     pub(super) checker: Checker,
     pub(super) counters: Counters,
     pub(super) cache: Cache,
-    /// Identities of the values that won an election, with 1 added; 0 where none was seen.
+    /// Hashes of the values that were successfully added, plus 1; 0 if none was seen.
     pub(super) added: Vec<AtomicU64>,
     pub(super) computed: Vec<AtomicU64>,
     pub(super) is_over: AtomicBool,
     findings: Mutex<Vec<String>>,
 }
 
-/// The possible effect of an operation that was refused.
+/// The possible effect of a refused operation: none or unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     /// Nothing has changed, as the documents say.
@@ -120,7 +120,7 @@ impl Shared {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Writes out a finding, once.
+    /// Prints a finding for the driver, once.
     pub(super) fn finding(&self, text: &str) {
         let mut findings = self.findings.lock().expect("no thread panics with it");
         if lines::is_news(&findings, text, MOST_FINDINGS) {

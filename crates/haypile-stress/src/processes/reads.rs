@@ -11,20 +11,20 @@ use super::record::{Name, Record};
 use super::tally::count;
 use super::thread::Thread;
 
-/// The highest number of keys in one call.
+/// The largest number of keys in one call.
 pub(super) const MOST_KEYS: usize = 8;
 
 /// Of this number of chances, a thread that keeps all the values it may takes one to release a value.
 const ONE_IS_RELEASED_IN: u64 = 64;
 
-/// A value that is kept in place.
+/// A value that a thread holds in place.
 pub(super) struct Pin {
     record: Record,
     kept: OwnedPinned,
 }
 
 impl Thread<'_> {
-    /// Reads one or several keys of any writer.
+    /// Reads one or several keys of any writer, and checks the values.
     pub(super) fn get(&mut self) -> io::Result<()> {
         let shared = self.shared;
         if self.one_in(10) {
@@ -68,7 +68,7 @@ impl Thread<'_> {
         Ok(())
     }
 
-    /// Reads a value in place and keeps it.
+    /// Reads a value in place and holds it.
     pub(super) fn pin(&mut self) -> io::Result<bool> {
         // Most values are kept for long, as by a program that shows pictures.
         let most = self.shared.plan.pins;
@@ -107,7 +107,7 @@ impl Thread<'_> {
         }
     }
 
-    /// Compares one of the kept values with its expected bytes, at random.
+    /// Compares one of the held values, chosen at random, with its expected bytes.
     pub(super) fn check_a_pin(&mut self) {
         if !self.pins.is_empty() && self.one_in(4) {
             let which = self.random.random_range(0..self.pins.len());
@@ -126,7 +126,7 @@ impl Thread<'_> {
         }
     }
 
-    /// Lists and counts all entries.
+    /// Lists and counts all entries, and checks the result.
     pub(super) fn census(&mut self) -> io::Result<()> {
         let shared = self.shared;
         let counted = shared.cache.len().and_then(|_| shared.cache.stats());

@@ -8,7 +8,7 @@ pub(super) const HEADER_BYTES: usize = 24;
 /// The longest value that keys of all writers have.
 const SHARED_VALUE_BYTES: u64 = 200;
 
-/// A key of a test.
+/// The name of a key in a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
     /// A key that one thread owns and that no other thread writes.
@@ -61,7 +61,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Returns a value of an owned key, whose length is drawn between two bounds.
+    /// Returns the value of a key with one writer; its length is drawn between two bounds.
     pub(super) fn owned(key: u64, sequence: u64, least_bytes: u64, most_bytes: u64) -> Self {
         let bits = mix(mix(key) ^ sequence);
         Self::with(Name::Owned(key), sequence, least_bytes + bits % (most_bytes - least_bytes + 1))
@@ -87,14 +87,14 @@ impl Record {
         body.copy_from_slice(self.body());
     }
 
-    /// Returns the record as the bytes that a process writes into the cache as a value.
+    /// Returns the bytes of the value.
     pub(super) fn to_vec(self) -> Vec<u8> {
         let mut value = vec![0; self.bytes];
         self.write(&mut value);
         value
     }
 
-    /// Reads a value of a key, and checks every byte of it.
+    /// Parses a value of a key, and checks every byte of it.
     ///
     /// # Errors
     ///

@@ -21,7 +21,7 @@ use super::tally::count;
 /// wait for 30 s.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// One thread of a test's process.
+/// One thread of a stressing process.
 pub(super) struct Thread<'a> {
     pub(super) shared: &'a Shared,
     pub(super) number: u64,
@@ -165,7 +165,7 @@ impl<'a> Thread<'a> {
         Ok(true)
     }
 
-    /// Returns true once in `number` draws.
+    /// Returns `true` at random, with a probability of 1 in `number`.
     pub(super) fn one_in(&mut self, number: u64) -> bool {
         self.random.random_range(0..number) == 0
     }
@@ -185,7 +185,7 @@ impl<'a> Thread<'a> {
         self.owned(index)
     }
 
-    /// Returns a key of any writer.
+    /// Returns a random key of any writer.
     pub(super) fn any_key(&mut self) -> u64 {
         let owner = self.random.random_range(0..self.shared.plan.writing_threads());
         let index = self.skewed(self.shared.plan.keys);
