@@ -40,7 +40,8 @@ pub enum Error {
     },
     /// The value is compressed by a method that this build is without. It stays.
     #[error(
-        "a value in {store} is compressed with {feature}, and this program was built without haypile's \
+        "a value in {store} is compressed with {feature}, and this program was built without \
+         haypile's \
          feature '{feature}'; build it with this feature"
     )]
     MissingFeature {
@@ -145,8 +146,8 @@ pub enum Error {
     },
     /// The groups are too many, or one has a name that is too long or empty. Nothing has changed.
     #[error(
-        "{groups} groups, one of them with a name of {group_bytes} bytes, are not what an entry can have in {store}: \
-         give at most 64, each with a name of 1 to 250 bytes"
+        "an entry in {store} cannot have {groups} groups, one of them with a name of \
+         {group_bytes} bytes; name at most 64, each with a name of 1 to 250 bytes"
     )]
     Group {
         /// The number of groups.

@@ -41,7 +41,10 @@ pub enum OpenError {
     #[error(transparent)]
     Url(#[from] UrlError),
     /// The scheme needs another platform.
-    #[error("'{scheme}' needs Linux on x86-64 or aarch64; on this platform there are {available}")]
+    #[error(
+        "'{scheme}' needs Linux on x86-64 or aarch64 (available on this platform: \
+    {available})"
+    )]
     NotHere {
         /// The name of the scheme.
         scheme: &'static str,
@@ -50,8 +53,8 @@ pub enum OpenError {
     },
     /// The scheme is known, but this program has not registered it.
     #[error(
-        "'{scheme}' is not registered in this program; register the crate that opens it; without \
-         it there are {available}"
+        "this program cannot open '{scheme}' URLs, because it has not registered the crate that \
+         opens them (available: {available}); register that crate"
     )]
     NotRegistered {
         /// The name of the scheme.
@@ -61,8 +64,8 @@ pub enum OpenError {
     },
     /// The policy exceeds the bound for a moment, so that only the simulator runs it.
     #[error(
-        "the policy '{policy}' lets a cache grow beyond its size for a moment, and a store never \
-         does; remove the parameter that allows that, or simulate it"
+        "the policy '{policy}' lets a cache exceed its size for a moment, and a store never \
+         does; remove the parameter that allows it, or only simulate the policy"
     )]
     ExceedsBound {
         /// The policy and its parameters.
@@ -70,8 +73,8 @@ pub enum OpenError {
     },
     /// The policy is the file store's, and the store is of another kind.
     #[error(
-        "the policy '{policy}' belongs to the file store, which has no other, and 'memory' does \
-         not have it; take another policy, or simulate it"
+        "the policy '{policy}' is the file store's own, and a 'memory' store does not have it; \
+         choose another policy, or only simulate this one"
     )]
     FileStoreOnly {
         /// The policy and its parameters.
@@ -84,7 +87,10 @@ pub enum OpenError {
     )]
     ZeroTtl,
     /// The store cannot have this number of shards.
-    #[error("a store of this size cannot have {shards} shards; it has a power of two up to {most}")]
+    #[error(
+        "a store of this size cannot have {shards} shards; their number has to be a power of \
+    two up to {most}"
+    )]
     BadShards {
         /// The requested number of shards.
         shards: usize,

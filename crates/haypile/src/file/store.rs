@@ -641,9 +641,9 @@ impl Store for FileStore {
             Some(reason) => Some(reason.to_string()),
             None => session.is_watched.then(|| {
                 format!(
-                    "{} lies on btrfs, which takes room for each page that is written, though the \
-                     file was allocated: while less than {} bytes of it are free, this process \
-                     only reads",
+                    "{} lies on btrfs, which needs free space for each page that is written, \
+                     although the file was allocated: while fewer than {} bytes are free, this \
+                     process only reads the cache",
                     self.path().display(),
                     session.needed_bytes()
                 )

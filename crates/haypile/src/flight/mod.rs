@@ -111,8 +111,7 @@ pub(crate) enum Need {
 }
 
 impl Need {
-    /// Returns how urgently a caller needs a computation, after a read that returned this, if it
-    /// computes itself.
+    /// Returns how urgently a caller needs a computation, after a read that returned this, if it computes itself.
     pub(crate) fn of(hit: Option<Hit>) -> Self {
         if hit.is_some() { Self::Next } else { Self::Now }
     }
@@ -153,9 +152,8 @@ impl Flights {
         Boarding::Lead(leader)
     }
 
-    /// Starts another computation of a key in place of one that has been waited for too long,
-    /// unless another thread has done so already. The previous thread continues, and returns its
-    /// value to those that still wait for it.
+    /// Starts another computation of a key in place of one that has been waited for too long, unless another thread
+    /// has done so already. The previous thread continues, and returns its value to those that still wait for it.
     pub(crate) fn overtake(
         self: &Arc<Self>,
         key: &[u8],
@@ -190,9 +188,8 @@ impl Flights {
         Leader { flights: Arc::clone(self), key: key.into(), flight, lease, process }
     }
 
-    /// Records that a key is about to change. The value of a computation that has begun is not
-    /// stored; it goes to the threads that wait for it already, and later callers compute again. To
-    /// be called before the store is changed.
+    /// Records that a key is about to change. The value of a computation that has begun is not stored; it goes to the
+    /// threads that wait for it already, and later callers compute again. To be called before the store is changed.
     pub(crate) fn note_change(&self, key: &[u8]) {
         if self.is_quiet() {
             return;

@@ -14,7 +14,8 @@ pub(in crate::file) enum FileError {
     #[error("{} cannot be used: {source}", path.display())]
     Header { path: PathBuf, source: HeaderError },
     #[error(
-        "there is no {}, and a cache that is only read is not made; open it once for writing",
+        "{} does not exist, and a cache that is opened only for reading is not created; open it \
+         once for writing",
         .0.display()
     )]
     Missing(PathBuf),
@@ -71,15 +72,16 @@ pub(in crate::file) enum FileError {
     )]
     MemoryLimit { path: PathBuf, bytes: u64, limit: MemoryLimit },
     #[error(
-        "{} lies on btrfs, which takes room for each page that is written and has {free_bytes} bytes \
-         of it; this process only reads until {needed_bytes} are free, for a write could wait \
-         without an end; free some room, or put the cache on another file system",
+        "{} lies on btrfs, which needs free space for each page that is written, and has \
+         {free_bytes} bytes of it; this process only reads the cache until {needed_bytes} bytes \
+         are free, because a write could block forever; free some space, or put the cache on \
+         another file system",
         path.display()
     )]
     LowSpace { path: PathBuf, free_bytes: u64, needed_bytes: u64 },
     #[error(
-        "{} has holes, like a copy that omits zeros, and reading them takes memory of its file \
-         system; open it once for writing, which fills them",
+        "{} is a sparse file, such as a copy that omits zeros, and reading its holes would take \
+         memory of its file system; open it once for writing, which fills the holes",
         .0.display()
     )]
     Holes(PathBuf),
@@ -88,24 +90,25 @@ pub(in crate::file) enum FileError {
     #[error("{}", attaching(path, *process))]
     Attaching { path: PathBuf, process: Option<u64> },
     #[error(
-        "all {slots} owner slots for processes that write {} are taken; this process only reads \
-         until others end; a file of 64 MiB has {} slots, and mode=ro needs none",
+        "all {slots} places for processes that write {} are taken; this process only reads the \
+         cache until another one ends; a file of 64 MiB has {} places, and mode=ro needs none",
         path.display(), MAX_OWNER_SLOTS
     )]
     Crowded { path: PathBuf, slots: u32 },
     #[error(
-        "a process that may only read {} has locked the owner slots of those that write; this \
-         process only reads until that one ends; chmod the file to 600 to keep others from that",
+        "a process that may only read {} has locked the places of processes that write; this \
+         process only reads the cache until that one ends; chmod the file to 600, so that other \
+         users cannot do that",
         .0.display()
     )]
     LockedOut(PathBuf),
     #[error(
-        "{} names another file since this process changed its root directory; open the cache \
-         again after that",
+        "{} names another file since this process changed its root directory (chroot); open the \
+         cache after that change",
         .0.display()
     )]
     Chroot(PathBuf),
-    #[error("{} was removed; its entries are lost when its last user ends", .0.display())]
+    #[error("{} was removed; its entries are lost when the last process that uses it ends", .0.display())]
     Removed(PathBuf),
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },

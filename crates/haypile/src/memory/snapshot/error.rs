@@ -84,7 +84,8 @@ pub enum SnapshotError {
     },
     /// A key is longer than any store accepts.
     #[error(
-        "a key of {key_bytes} bytes is too long for a snapshot, which takes at most 65535; the entry is left out"
+        "a key of {key_bytes} bytes is too long for a snapshot, which takes at most 65535; the \
+         entry is left out"
     )]
     KeyTooLong {
         /// The length of the key in bytes.
@@ -92,8 +93,8 @@ pub enum SnapshotError {
     },
     /// The bound is below the size of a snapshot without entries.
     #[error(
-        "the snapshot {} may have {max_bytes} bytes, and takes {least_bytes} without a single \
-         entry; allow more", path.display()
+        "the snapshot {} is limited to {max_bytes} bytes, and needs {least_bytes} even without \
+         entries; raise the limit", path.display()
     )]
     MaxTooSmall {
         /// The path of the file.
