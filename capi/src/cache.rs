@@ -11,20 +11,20 @@ use crate::call::{Failure, Status, call};
 use crate::fork::{Origin, register};
 use crate::pointer::{Out, object, text};
 
-/// A cache. haypile_open() makes it and haypile_close() ends it.
+/// An open cache. haypile_open() makes it and haypile_close() ends it.
 pub struct Cache {
     engine: engine::Cache,
     pub(crate) origin: Origin,
 }
 
 impl Cache {
-    /// Returns the engine's cache, for as long as one call takes.
+    /// Enters the cache for one call; an error in a forked child that cannot use it.
     pub(crate) fn enter(&self) -> Result<Entered<'_>, Failure> {
         Ok(Entered { _inside: self.origin.enter()?, engine: &self.engine })
     }
 }
 
-/// A cache in use; no fork happens in the meantime.
+/// A guard of a call's use of the cache; a fork waits until it is dropped.
 pub(crate) struct Entered<'a> {
     _inside: Option<ForkGate>,
     engine: &'a engine::Cache,
@@ -38,7 +38,7 @@ impl Deref for Entered<'_> {
     }
 }
 
-/// Returns the schemes that C programs open: the engine's, and those of servers.
+/// Returns the registry of all URL schemes that C programs can open: the engine's, and those of servers.
 fn registry() -> Registry {
     let mut registry = Registry::new();
     haypile_remote::register(&mut registry);

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use engine::{Error, OpenError};
 
-/// Outcome of a call. Zero and above is an answer; below zero is an error, whose text
+/// Outcome of a call. Zero and above is a result; below zero is an error, whose text
 /// haypile_last_error() returns. Later versions may add values of both kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
@@ -25,7 +25,7 @@ pub enum Status {
     HaypileTooSmall = 3,
     /// There is nothing more: no further key or level.
     HaypileEnd = 4,
-    /// Another caller still computes the value, and the caller's `wait_ms` has passed.
+    /// Another caller is still computing the value, and the caller's `wait_ms` is over.
     HaypilePending = 5,
     /// The entry still has the version that the caller of haypile_get_if_changed() knows.
     HaypileUnchanged = 6,
@@ -33,13 +33,13 @@ pub enum Status {
     HaypileErrorArgument = -1,
     /// The cache could not be opened: the URL is wrong, or what it names cannot be used.
     HaypileErrorOpen = -2,
-    /// The key is longer than the cache takes.
+    /// The key is longer than the cache allows.
     HaypileErrorKeyTooLong = -3,
-    /// The value is larger than the cache takes. The old value stays.
+    /// The value is larger than the cache allows. The old value stays.
     HaypileErrorValueTooLarge = -4,
-    /// There is no memory.
+    /// No memory could be allocated.
     HaypileErrorOutOfMemory = -5,
-    /// haypile_incr() or haypile_decr() met a value that is not a number. The value stays.
+    /// haypile_incr() or haypile_decr() found a value that is not a number. The value stays.
     HaypileErrorNotACounter = -6,
     /// Another user of the cache has closed it; or a forked child cannot use it, as the rules say, and has
     /// to open it again.
@@ -71,7 +71,7 @@ pub(crate) enum Failure {
     Cache(Error),
     Compute(c_int),
     OutOfMemory(usize),
-    /// The object is a parent's, and a thread may have left it locked.
+    /// The object was made before a fork, and a thread of the parent may have left it locked.
     Forked,
     /// One of several keys or entries failed.
     Item(usize, Box<Failure>),
@@ -148,8 +148,7 @@ pub extern "C" fn haypile_last_error() -> *const c_char {
     LAST_ERROR.try_with(|text| text.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// Does the work of a function: no panic leaves it, and a failure's text is kept for
-/// [`haypile_last_error`].
+/// Performs the work of a C function: no panic leaves it, and the text of a failure is kept for haypile_last_error().
 pub(crate) fn call(work: impl FnOnce() -> Result<Status, Failure>) -> Status {
     // What a panic leaves half done is the engine's, whose locks are made for that.
     match catch_unwind(AssertUnwindSafe(work)) {

@@ -14,9 +14,9 @@ use crate::pointer::{Out, bytes, is_null, object};
 use crate::read::OutValue;
 use crate::ttl::ttl_of;
 
-/// The right to compute the value of a key, or a place among those who wait for it. haypile_try_claim() makes it and ends
-/// it with a value; haypile_complete() or haypile_release() ends it otherwise, in any thread, once, before the cache is
-/// closed.
+/// The right to compute the value of a key, or a wait for the caller that has this right. haypile_try_claim() makes
+/// it and ends it with a value; haypile_complete() or haypile_release() ends it otherwise, in any thread, once,
+/// before the cache is closed.
 pub struct Claim {
     stage: Stage,
     origin: Origin,
@@ -28,7 +28,7 @@ enum Stage {
 }
 
 impl Claim {
-    /// Returns what goes on; an error in a child of a fork, where nothing does.
+    /// Returns the computation or the wait in progress; an error in a forked child, which has neither.
     fn into_stage(self: Box<Self>) -> Result<Stage, Failure> {
         if self.origin.is_inherited() {
             mem::forget(self);
@@ -46,7 +46,7 @@ impl Claim {
     }
 }
 
-/// The arguments of a call that asks for a value.
+/// The arguments of haypile_try_claim().
 struct Wanted<'a> {
     cache: &'a Cache,
     key: &'a [u8],
@@ -76,10 +76,11 @@ impl Wanted<'_> {
     }
 }
 
-/// Does the same as haypile_get_or_compute(), but calls no function of the program: a caller that has to compute the value does
-/// so between two calls. It is for interpreters, whose code may leave by longjmp(), and for event loops.
+/// Returns the value of a key, or the right to compute it, as haypile_get_or_compute() does without calling a function
+/// of the program: a caller that gets the right computes the value itself, between two calls. It is for interpreters,
+/// whose code may leave by longjmp(), and for event loops.
 ///
-/// Begin with `*claim` NULL, and go on with what the last call has left there:
+/// Begin with `*claim` NULL, and pass the same `claim` to each further call:
 ///
 ///     haypile_claim *claim = NULL;
 ///     int64_t wait_ms;
@@ -93,10 +94,10 @@ impl Wanted<'_> {
 ///
 /// HAYPILE_OK with the value, which the caller frees with haypile_free(); `*claim` is NULL then, as after an error.
 /// HAYPILE_MISS if this caller has to compute the value; nobody else of those who share the cache does until
-/// haypile_complete() or haypile_release(), or the end of its process. HAYPILE_PENDING if another caller computes it: call
-/// again within `out_wait_ms`, which is more than zero, with the same key; haypile_release() gives up. The waits are
-/// bounded as those of haypile_get_or_compute() are; a claim that waits for itself, because its holder asks for the same key,
-/// waits up to that bound.
+/// haypile_complete() or haypile_release(), or the end of its process. HAYPILE_PENDING if another caller computes it:
+/// call again within `out_wait_ms`, which is more than zero, with the same key; haypile_release() gives up. The waits
+/// are bounded as those of haypile_get_or_compute() are; a claim that waits for itself, because its holder asks for
+/// the same key, waits up to that bound.
 ///
 /// A child of a fork that inherits a claim can only release it, which changes nothing for its parent.
 #[unsafe(no_mangle)]
@@ -153,9 +154,9 @@ pub unsafe extern "C" fn haypile_try_claim(
     })
 }
 
-/// Stores a computed value, unless its key has changed since the computation began, hands it to all who wait for it, and
-/// frees the claim. It goes into `group_count` groups; NULL and zero for none. HAYPILE_OK also if the cache did not store the value. An
-/// error leaves nothing stored, and frees the claim as well.
+/// Stores a computed value, unless its key has changed since the computation began, hands it to all who wait for it,
+/// and frees the claim. It goes into `group_count` groups; NULL and zero for none. HAYPILE_OK also if the cache did
+/// not store the value. An error leaves nothing stored, and frees the claim as well.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_complete(
     claim: *mut Claim,
@@ -200,7 +201,7 @@ pub unsafe extern "C" fn haypile_complete(
     })
 }
 
-/// Ends a claim without a value: one of those who wait computes instead. NULL is allowed.
+/// Ends a claim without a value; one of the waiting callers computes instead. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_release(claim: *mut Claim) {
     call(|| {

@@ -10,11 +10,11 @@ use crate::pointer::{bytes, is_null, object};
 use crate::read::OutValue;
 use crate::ttl::ttl_of;
 
-/// Where a computation puts its value, with haypile_output_append().
+/// The buffer for the value of a computation, which appends to it with haypile_output_append().
 pub struct Output(Vec<u8>);
 
-/// Computes a value: appends its bytes to `output` and returns zero, or anything else if it cannot.
-/// It has to return: neither longjmp() nor an exception may leave it.
+/// A function of the program that computes a value: it appends the bytes to `output` and returns zero, or any other
+/// number if it fails. It has to return: neither longjmp() nor an exception may leave it.
 pub type Compute = Option<unsafe extern "C" fn(context: *mut c_void, output: *mut Output) -> c_int>;
 
 /// Returns the value of a key; if there is none, calls `compute` with `context` and stores its
@@ -25,10 +25,9 @@ pub type Compute = Option<unsafe extern "C" fn(context: *mut c_void, output: *mu
 /// and the others wait for that one. HAYPILE_ERROR_COMPUTES_ITSELF if the computation of a key asks
 /// for that key. The function returns a value even if the cache refuses to store it.
 ///
-/// A caller that has waited for `compute_wait=` of the URL in total, 30 seconds by default, computes
-/// itself. If one computation takes that long, one of the waiting callers takes over, and the others
-/// wait for that one as long again at most. The bound is one second if the computing process is
-/// stopped or frozen.
+/// A caller that has waited for `compute_wait=` of the URL in total, 30 seconds by default, computes itself. If one
+/// computation takes that long, one of the waiting callers takes over, and the others wait for that one as long again
+/// at most. The bound is one second if the computing process is stopped or frozen.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_get_or_compute(
     cache: *const Cache,
@@ -51,7 +50,7 @@ pub unsafe extern "C" fn haypile_get_or_compute(
     })
 }
 
-/// The arguments of each function that may compute.
+/// The arguments that all functions with a computation share.
 pub(crate) struct Wanted<'a> {
     pub(crate) out: OutValue,
     pub(crate) cache: &'a Cache,
@@ -81,7 +80,7 @@ impl Wanted<'_> {
     }
 }
 
-/// The caller's function and its context.
+/// The program's function that computes a value, and its context.
 pub(crate) struct Computation {
     compute: unsafe extern "C" fn(context: *mut c_void, output: *mut Output) -> c_int,
     context: *mut c_void,
@@ -109,16 +108,16 @@ impl Computation {
     }
 }
 
-/// The reason why a computation has no value.
+/// The reason why a computation returned no value.
 #[derive(Debug)]
 pub(crate) enum NotComputed {
-    /// The caller's function returned this number.
+    /// The program's function failed, and returned this number.
     Failed(c_int),
-    /// Another caller computes.
+    /// Another caller is computing the value.
     Pending,
 }
 
-/// Hands a computed value to C.
+/// Returns a computed value, or the error of its computation, to the C program.
 pub(crate) fn answer(
     out: &OutValue,
     computed: Result<Vec<u8>, ComputeError<NotComputed>>,

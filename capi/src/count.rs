@@ -22,7 +22,7 @@ pub unsafe extern "C" fn haypile_incr(
     unsafe { count(cache, (key, key_bytes), out_number, incr) }
 }
 
-/// Subtracts from a counter and stops at zero; otherwise as haypile_incr().
+/// Subtracts from a counter, but not below zero, and returns the new number; see haypile_incr().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_decr(
     cache: *const Cache,

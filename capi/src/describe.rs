@@ -13,11 +13,11 @@ use crate::pointer::{Growing, Out, OutStruct, object};
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Limits {
-    /// The longest key.
+    /// The length of the longest key, in bytes.
     pub max_key_bytes: u64,
-    /// The longest value under an empty key. A longer key can leave less.
+    /// The length of the longest value under an empty key, in bytes. A longer key can leave less.
     pub max_value_bytes: u64,
-    /// The bound on the whole cache; zero where there is none or it is not known.
+    /// The bound on the whole cache in bytes; zero if there is none or it is not known.
     pub capacity_bytes: u64,
 }
 
@@ -47,8 +47,7 @@ pub unsafe extern "C" fn haypile_get_limits(
     })
 }
 
-/// Returns the number of entries, in the cache's namespace if it has one. Some of them may have
-/// expired.
+/// Returns the number of entries, in the cache's namespace if it has one. Some of them may have expired.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_len(cache: *const Cache, out_entries: *mut u64) -> Status {
     call(|| {
@@ -106,10 +105,10 @@ pub unsafe extern "C" fn haypile_warnings(
     unsafe { describe(cache, out_text, |cache| Ok(cache.warnings().join("\n"))) }
 }
 
-/// Returns the levels of a cache that this user does not have alone, so that others may have written their entries: a server, or a
-/// file that belongs to another user, or that others may write or read. A program asks before it loads what runs code, such as
-/// a Storable of Perl or a pickle of Python. Text for people, one a line, empty if there are none. It ends with a zero, and the caller frees
-/// it with haypile_free().
+/// Returns the levels of a cache that this user does not have alone, so that others may have written their entries: a
+/// server, or a file that belongs to another user, or that others may write or read. A program asks before it loads
+/// what runs code, such as a Storable of Perl or a pickle of Python. Text for people, one a line, empty if there are
+/// none. It ends with a zero, and the caller frees it with haypile_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_writable_by_others(
     cache: *const Cache,
@@ -124,10 +123,10 @@ pub unsafe extern "C" fn haypile_writable_by_others(
     unsafe { describe(cache, out_text, others) }
 }
 
-/// The permissions of a file's group, and of all others.
+/// The permission bits of a file's group, and of all other users.
 const OF_OTHERS: u32 = 0o077;
 
-/// Returns what names a level if others than this user can write to it.
+/// Returns the name of a level if users other than this one can write to it.
 fn others_of(level: &Writers) -> Option<String> {
     // SAFETY: it only asks.
     let user = unsafe { libc::geteuid() };

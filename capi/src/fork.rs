@@ -7,7 +7,7 @@ use engine::ForkGate;
 
 use crate::call::Failure;
 
-/// Registers what is done around forks, once.
+/// Registers the handlers that run before and after forks, once.
 pub(crate) fn register() -> Result<(), Failure> {
     static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
     if IS_REGISTERED.swap(true, Ordering::Relaxed) {
@@ -35,16 +35,16 @@ extern "C" fn in_child() {
     ForkGate::in_child();
 }
 
-/// The process that a cache was opened in, and so every object of that cache.
+/// The process that opened a cache, which all objects of that cache belong to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     generation: u64,
-    /// Whether a child can use it whatever other threads of its parent were doing.
+    /// Whether a forked child can use the cache, whatever other threads of its parent were doing.
     is_shared: bool,
 }
 
 impl Origin {
-    /// Returns the origin of a cache that is opened now.
+    /// Returns the present process as the origin of a cache.
     pub(crate) fn of(cache: &engine::Cache) -> Self {
         let url = cache.store().url();
         let is_shared = match url.levels() {
@@ -55,7 +55,7 @@ impl Origin {
         Self { generation: ForkGate::generation(), is_shared }
     }
 
-    /// Keeps forks from happening until the guard is dropped, where they could leave something locked.
+    /// Delays forks that could leave something locked, until the returned guard is dropped.
     pub(crate) fn enter(self) -> Result<Option<ForkGate>, Failure> {
         if self.is_shared {
             return Ok(None);
@@ -64,7 +64,7 @@ impl Origin {
         if self.is_usable() { Ok(Some(inside)) } else { Err(Failure::Forked) }
     }
 
-    /// Frees an object; leaves it alone in a child that must not use it.
+    /// Frees an object of a cache, except in a forked child that must not use it.
     pub(crate) fn free<T>(self, object: Box<T>) {
         match self.enter() {
             Ok(_inside) => drop(object),
@@ -72,7 +72,7 @@ impl Origin {
         }
     }
 
-    /// Whether this process is a child of the one that it was made in.
+    /// Whether this process is a forked child of the one that opened the cache.
     pub(crate) fn is_inherited(self) -> bool {
         ForkGate::generation() != self.generation
     }

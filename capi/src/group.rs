@@ -16,9 +16,9 @@ use crate::write::status_of;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Group {
-    /// The bytes of the name.
+    /// The bytes of the name of the group.
     pub name: *const c_void,
-    /// The number of these bytes.
+    /// The length of the name in bytes.
     pub name_bytes: usize,
 }
 
@@ -67,9 +67,9 @@ pub unsafe extern "C" fn haypile_set_in_groups(
     })
 }
 
-/// Does the same as haypile_get_or_compute(), and stores the value in groups. A value whose computation began
-/// before one of them was invalidated is not stored, and whoever asks after that does not wait for it, but computes. In a
-/// cache without groups, such as a server, each call computes and stores nothing.
+/// Returns the value of a key, or computes it and stores it in groups, as haypile_get_or_compute() does. A value
+/// whose computation began before one of the groups was invalidated is not stored; later callers do not wait for it,
+/// but compute. In a cache without groups, such as a server, each call computes and stores nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_get_or_compute_in_groups(
     cache: *const Cache,
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn haypile_get_or_compute_in_groups(
 ///
 /// # Safety
 ///
-/// What the header says of pointers.
+/// The pointers satisfy the rules of the header.
 pub(crate) unsafe fn names<'a>(
     groups: *const Group,
     count: usize,
@@ -111,8 +111,8 @@ pub(crate) unsafe fn names<'a>(
     groups.iter().map(name).collect()
 }
 
-/// Makes every entry of a group a miss, for all processes that share the cache, and every value that is computed from what
-/// was read before. It takes the same time for one entry as for a million.
+/// Makes every entry of a group a miss, for all processes that share the cache, and every value that is computed from
+/// what was read before. It takes the same time for one entry as for a million.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_invalidate(
     cache: *const Cache,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::pointer::Growing;
 use crate::ttl::HAYPILE_TTL_NEVER;
 
-/// Properties of an entry at the time of reading. Later versions append fields.
+/// Properties of an entry when it was read. Later versions append fields.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Hit {

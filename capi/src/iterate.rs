@@ -11,17 +11,16 @@ use crate::call::{Failure, Status, call};
 use crate::fork::Origin;
 use crate::pointer::{Out, is_null, object};
 
-/// Positions of a store that one page visits.
+/// The number of positions in a store that one page of keys covers.
 const KEYS_PER_PAGE: usize = 256;
 
-/// An iteration over the keys of a cache. haypile_list_keys() makes it and haypile_free_keys() frees
-/// it. One thread at a time may use it. It may outlive its cache, but ends with
-/// HAYPILE_ERROR_CLOSED then.
+/// An iteration over the keys of a cache. haypile_list_keys() makes it and haypile_free_keys() frees it. One thread
+/// at a time may use it. It may outlive its cache, but ends with HAYPILE_ERROR_CLOSED then.
 pub struct Keys {
     cache: engine::Cache,
     origin: Origin,
     page: vec::IntoIter<Vec<u8>>,
-    /// The key that C reads.
+    /// The current key, which the C program reads.
     key: Vec<u8>,
     next: Option<Cursor>,
 }
@@ -89,7 +88,7 @@ pub unsafe extern "C" fn haypile_free_keys(keys: *mut Keys) {
 }
 
 impl Keys {
-    /// Goes on to the next key; returns whether there is one.
+    /// Advances to the next key; returns whether there is one.
     fn advance(&mut self) -> Result<bool, Failure> {
         loop {
             if let Some(key) = self.page.next() {

@@ -9,12 +9,12 @@ use crate::call::{Status, call};
 use crate::pointer::{Out, bytes, object};
 use crate::write::write;
 
-/// A lease: the right to store a value, until its key changes. Its bytes may be copied, and used by another process that
-/// shares the cache.
+/// A lease: the right to store a value, until its key changes. Its bytes may be copied, and used by another process
+/// that shares the cache.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Lease {
-    /// Of no meaning to anybody but the cache.
+    /// The encoded lease; only the cache can interpret it.
     pub bytes: [u8; 32],
 }
 
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn haypile_get_lease(
 }
 
 /// Writes a value under a lease. HAYPILE_NOT_STORED if anybody has deleted or written the key since the lease was
-/// granted, in whatever process, or may have: nothing has changed then.
+/// granted, in any process, or may have; nothing is written then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_set_leased(
     cache: *const Cache,

@@ -23,44 +23,43 @@ pub const HAYPILE_MODE_REPLACE: i32 = 2;
 /// For haypile_entry: write the value if the entry still has the version `version`.
 pub const HAYPILE_MODE_CAS: i32 = 3;
 
-/// One of several keys.
+/// One of the keys of haypile_get_many() or haypile_delete_many().
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Key {
     /// The bytes of the key.
     pub key: *const c_void,
-    /// The number of these bytes.
+    /// The length of the key in bytes.
     pub key_bytes: usize,
 }
 
-/// One of several writes.
+/// One of the writes of haypile_set_many().
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Entry {
     /// The bytes of the key.
     pub key: *const c_void,
-    /// The number of these bytes.
+    /// The length of the key in bytes.
     pub key_bytes: usize,
     /// The bytes of the value.
     pub value: *const c_void,
-    /// The number of these bytes.
+    /// The length of the value in bytes.
     pub value_bytes: usize,
-    /// The TTL, as for haypile_set(). Zero is refused.
+    /// The TTL in milliseconds, as for haypile_set(). Zero is an error.
     pub ttl_ms: i64,
-    /// The version for HAYPILE_MODE_CAS. Other modes ignore it.
+    /// The version that the entry has to have with HAYPILE_MODE_CAS. Other modes ignore it.
     pub version: u64,
-    /// One of HAYPILE_MODE_SET, which is 0, HAYPILE_MODE_ADD, HAYPILE_MODE_REPLACE and
+    /// The condition of the write: HAYPILE_MODE_SET, which is 0, HAYPILE_MODE_ADD, HAYPILE_MODE_REPLACE or
     /// HAYPILE_MODE_CAS.
     pub mode: i32,
 }
 
-/// The values of several keys. haypile_get_many() makes them and haypile_free_values() frees them.
-/// They stay after the cache is closed.
+/// The values of several keys that were read at once. haypile_get_many() makes them and haypile_free_values() frees
+/// them. They stay after the cache is closed.
 pub struct Values(Vec<Found>);
 
-/// Returns the values of `key_count` keys, in their order; haypile_values_at() reads them. An error
-/// of any key ends the call, and haypile_last_error() names its index. A key without a value is not
-/// an error.
+/// Returns the values of `key_count` keys, in their order; haypile_values_at() reads them. An error of any key ends
+/// the call, and haypile_last_error() names its index. A key without a value is not an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_get_many(
     cache: *const Cache,
@@ -86,7 +85,7 @@ pub unsafe extern "C" fn haypile_get_many(
     })
 }
 
-/// Returns the value of the key at this index, counted from zero. It stays until
+/// Returns the value of the key with this index in haypile_get_many(), counted from zero. It stays until
 /// haypile_free_values(); do not free it. HAYPILE_MISS if the key has no value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_values_at(
@@ -113,7 +112,7 @@ pub unsafe extern "C" fn haypile_values_at(
     })
 }
 
-/// Returns the properties of the entry at this index; `hit_bytes` is sizeof(haypile_hit).
+/// Returns the properties of the entry with this index in haypile_get_many(); `hit_bytes` is sizeof(haypile_hit).
 /// HAYPILE_MISS if the key has no value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_values_hit(
@@ -132,7 +131,7 @@ pub unsafe extern "C" fn haypile_values_hit(
     })
 }
 
-/// Frees values. NULL is allowed.
+/// Frees the values that haypile_get_many() returned. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_free_values(values: *mut Values) {
     if !values.is_null() {
@@ -142,7 +141,7 @@ pub unsafe extern "C" fn haypile_free_values(values: *mut Values) {
     }
 }
 
-/// Does `entry_count` writes. They are independent: if one fails, the others are still done.
+/// Writes `entry_count` entries. The writes are independent: if one fails, the others are still done.
 /// `out_statuses` has room for a status of each, in their order, or is NULL: HAYPILE_OK,
 /// HAYPILE_NOT_STORED, HAYPILE_MISS as from haypile_cas(), or an error. Returns the first error, whose
 /// index haypile_last_error() names; HAYPILE_OK if there is none, even if a condition did not hold.
@@ -237,7 +236,7 @@ impl Values {
     }
 }
 
-/// Returns the condition of a write.
+/// Returns the write options of a HAYPILE_MODE and a version.
 pub(crate) fn options_of(mode: i32, version: u64) -> Result<SetOptions, Failure> {
     match mode {
         HAYPILE_MODE_SET => Ok(SetOptions::set()),

@@ -11,20 +11,20 @@ use crate::fork::Origin;
 use crate::hit::Hit;
 use crate::pointer::{Out, OutStruct, bytes, object};
 
-/// A value that stays readable until haypile_unpin(), which any thread may call. Threads may read it
+/// A value that was read and stays readable until haypile_unpin(), which any thread may call. Threads may read it
 /// at once. It may outlive its cache.
 pub struct Pinned {
     value: OwnedPinned,
     origin: Origin,
 }
 
-/// Any thread may end what another thread has begun.
+/// Any thread may release a value that another thread has pinned.
 const _: fn() = || {
     fn moves_between_threads<T: Send + Sync>() {}
     moves_between_threads::<OwnedPinned>();
 };
 
-/// Returns the value of a key in place, where the cache can, and otherwise a copy of it. The value
+/// Returns the value of a key in place, in the memory of the cache, if possible, and otherwise a copy. The value
 /// does not change until haypile_unpin(), even if its entry is overwritten, deleted or evicted; but
 /// the cache cannot use its room in the meantime. A forked child must not read a value that its parent
 /// has pinned. HAYPILE_MISS if the key has no value; `out_pinned` is NULL then.
@@ -42,9 +42,8 @@ pub unsafe extern "C" fn haypile_get_pinned(
     unsafe { pin(cache, (key, key_bytes), out_pinned, (out_value, out_value_bytes), get) }
 }
 
-/// Does the same as haypile_get_pinned() for a program that keeps many values for long: a `file:`
-/// cache keeps short values in place as well, where haypile_get_pinned() copies them because that is
-/// faster.
+/// Returns the value of a key like haypile_get_pinned(), for a program that keeps many values for long: a `file:`
+/// cache keeps short values in place as well, where haypile_get_pinned() copies them because that is faster.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_get_in_place(
     cache: *const Cache,
@@ -59,7 +58,7 @@ pub unsafe extern "C" fn haypile_get_in_place(
     unsafe { pin(cache, (key, key_bytes), out_pinned, (out_value, out_value_bytes), get) }
 }
 
-/// Returns the properties of the entry at the time of reading; `hit_bytes` is sizeof(haypile_hit).
+/// Returns the properties that the entry of a pinned value had when it was read; `hit_bytes` is sizeof(haypile_hit).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_pinned_hit(
     pinned: *const Pinned,
@@ -75,7 +74,7 @@ pub unsafe extern "C" fn haypile_pinned_hit(
     })
 }
 
-/// Ends the reading of a pinned value; nobody may read its bytes any more. NULL is allowed.
+/// Releases a pinned value; nobody may read its bytes any more. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_unpin(pinned: *mut Pinned) {
     if !pinned.is_null() {

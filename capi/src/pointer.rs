@@ -6,11 +6,11 @@ use std::slice;
 
 use crate::call::Failure;
 
-/// Where a function writes what it gives. It may point to memory that was never written.
+/// A pointer to which a C function writes its result. The memory may be uninitialized.
 pub(crate) struct Out<T>(NonNull<T>);
 
 impl<T> Out<T> {
-    /// Writes `nothing` at once, so that something is there in every case.
+    /// Checks the pointer and writes `nothing` to it at once, so that the memory is initialized in every case.
     ///
     /// # Safety
     ///
@@ -27,7 +27,7 @@ impl<T> Out<T> {
     }
 }
 
-/// Turns a pointer to an object of ours into a reference.
+/// Returns a reference to an object of this library that C passes as a pointer.
 ///
 /// # Safety
 ///
@@ -37,7 +37,7 @@ pub(crate) unsafe fn object<'a, T>(name: &str, object: *const T) -> Result<&'a T
     unsafe { object.as_ref() }.ok_or_else(|| is_null(name))
 }
 
-/// Bytes of C, none where the length is zero.
+/// Returns bytes that C passes as a pointer and a length; none if the length is zero.
 ///
 /// # Safety
 ///
@@ -62,7 +62,7 @@ pub(crate) unsafe fn bytes<'a>(
     Ok(unsafe { slice::from_raw_parts(data.cast(), length) })
 }
 
-/// An array of C, none where it has no items.
+/// Returns an array that C passes as a pointer and a number of items; empty if there are none.
 ///
 /// # Safety
 ///
@@ -87,8 +87,8 @@ pub(crate) unsafe fn array<'a, T>(
     Ok(unsafe { slice::from_raw_parts(items, count) })
 }
 
-/// A structure that later versions of the library append fields to. The program passes its size, and may be
-/// older or newer than this library.
+/// A structure to which later versions of the library append fields. The program passes its size,
+/// and may be older or newer than this library.
 pub(crate) trait Growing: Copy {
     /// Size of the structure in its first version. No program has a smaller one.
     const FIRST_BYTES: usize;
@@ -104,15 +104,15 @@ fn check_size<T: Growing>(name: &str, bytes: usize) -> Result<(), Failure> {
     )))
 }
 
-/// A structure of the program that a function writes.
+/// A structure of the program to which a C function writes its result.
 pub(crate) struct OutStruct<T> {
     to: NonNull<T>,
     bytes: usize,
 }
 
 impl<T: Growing> OutStruct<T> {
-    /// Writes zeros at once, to the end of a structure that is larger than that of this library, and even if
-    /// its size is refused.
+    /// Checks the pointer and writes zeros to the whole structure at once, even if it is larger
+    /// than this library knows, and even if its size is an error.
     ///
     /// # Safety
     ///
@@ -128,7 +128,7 @@ impl<T: Growing> OutStruct<T> {
         Ok(Self { to, bytes })
     }
 
-    /// Writes as many fields as the caller knows.
+    /// Writes the fields that the program knows.
     pub(crate) fn set(&self, value: &T) {
         let known_bytes = self.bytes.min(size_of::<T>());
         // SAFETY: both have that many bytes.
@@ -142,7 +142,7 @@ impl<T: Growing> OutStruct<T> {
     }
 }
 
-/// Returns a structure of the program; fields that an older program does not know are those of `nothing`.
+/// Returns a structure that C passes; fields that an older program does not know are those of `nothing`.
 ///
 /// # Safety
 ///
@@ -173,7 +173,7 @@ pub(crate) unsafe fn structure<T: Growing>(
     Ok(value)
 }
 
-/// A text of C.
+/// Returns a text that C passes as a pointer, which ends with a zero byte.
 ///
 /// # Safety
 ///
@@ -208,8 +208,8 @@ mod tests {
 
     const NOTHING: Grown = Grown { first: 0, appended: 70 };
 
-    /// Has [`OutStruct`] write a structure of this size into an array of sevens; returns the array, and whether the size
-    /// was accepted.
+    /// Has [`OutStruct`] write a structure of this size into an array of sevens; returns the array, and whether the
+    /// size was accepted.
     fn written(bytes: usize) -> ([u64; 4], bool) {
         let mut to = [0x0707_0707_0707_0707; 4];
         // SAFETY: the array is larger than each size of these tests.

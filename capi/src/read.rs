@@ -8,15 +8,14 @@ use crate::cache::Cache;
 use crate::call::{Failure, Status, call};
 use crate::pointer::{Out, bytes, is_null, object};
 
-/// Largest buffer that a thread keeps for its next read.
+/// The size of the largest buffer that a thread keeps for its next read, in bytes.
 const KEPT_BYTES: usize = 1 << 20;
 
 thread_local! {
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Returns the value of a key, in memory that the caller frees with haypile_free(). HAYPILE_MISS if
-/// there is none.
+/// Returns the value of a key, in memory that the caller frees with haypile_free(). HAYPILE_MISS if there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_get(
     cache: *const Cache,
@@ -41,9 +40,8 @@ pub unsafe extern "C" fn haypile_get(
     })
 }
 
-/// Copies the value of a key into a buffer of `buffer_bytes`, and returns its length. HAYPILE_MISS
-/// if there is none; HAYPILE_TOO_SMALL, with the length, if it does not fit. The value may have
-/// changed by the next call.
+/// Copies the value of a key into a buffer of `buffer_bytes`, and returns its length. HAYPILE_MISS if there is none;
+/// HAYPILE_TOO_SMALL, with the length, if it does not fit. The value may have changed by the next call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_get_into(
     cache: *const Cache,
@@ -97,14 +95,14 @@ pub unsafe extern "C" fn haypile_contains(
     })
 }
 
-/// Frees a value. NULL is allowed.
+/// Frees a value that a function of this library returned. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_free(value: *mut c_void) {
     // SAFETY: the header says that it came from a function of ours, and those allocate with malloc.
     unsafe { libc::free(value) }
 }
 
-/// Where a value goes that C frees.
+/// The pointers to which a function writes a value that C frees.
 pub(crate) struct OutValue {
     value: Out<*mut c_void>,
     bytes: Out<usize>,
@@ -129,7 +127,7 @@ impl OutValue {
         Ok(Self { value: value?, bytes: bytes? })
     }
 
-    /// Gives a copy of `value`.
+    /// Writes a copy of `value`, which C frees.
     pub(crate) fn set(&self, value: &[u8]) -> Result<Status, Failure> {
         // SAFETY: any size may be asked for; one byte at least, for null stands for no value.
         let copy = unsafe { libc::malloc(value.len().max(1)) };
@@ -144,7 +142,7 @@ impl OutValue {
     }
 }
 
-/// Lends a buffer that the thread keeps, so that a read allocates at most what it gives.
+/// Calls `read` with a buffer that the thread keeps, so that a read allocates at most its result.
 pub(crate) fn with_buffer<R>(read: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     // A thread that is ending has none any more.
     let mut buffer = BUFFER.try_with(Cell::take).unwrap_or_default();

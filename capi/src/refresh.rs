@@ -12,8 +12,8 @@ use crate::fork::Origin;
 use crate::pointer::{Growing, is_null, structure};
 use crate::ttl::ttl_of;
 
-/// Times of a computed value, in milliseconds. Set a structure to zeros, and then the fields that are
-/// needed; `fresh_ms` always is. Later versions append fields.
+/// The times for which a computed value is fresh, and stale but served, in milliseconds. Set a structure to zeros,
+/// and then the fields that are needed; `fresh_ms` always is. Later versions append fields.
 ///
 ///     stored      next one computed     may be served      gone
 ///       |----- fresh ----[--- early ---]|------ stale ------|
@@ -39,22 +39,21 @@ impl Growing for Times {
     const FIRST_BYTES: usize = 32;
 }
 
-/// The work of computing a value in another thread. haypile_get_or_refresh_in() makes it;
+/// A job: the work of computing a value in another thread. haypile_get_or_refresh_in() makes it;
 /// haypile_run_job() or haypile_drop_job() ends it, in any thread, once.
 pub struct Job {
     job: Box<dyn FnOnce() + Send>,
     origin: Origin,
 }
 
-/// Takes a job: hands it to another thread, which runs it, or drops it. Neither longjmp() nor an
-/// exception may leave this function.
+/// A function of the program that takes a job: it passes the job to another thread, which runs it, or drops it.
+/// Neither longjmp() nor an exception may leave this function.
 pub type Executor = Option<unsafe extern "C" fn(context: *mut c_void, job: *mut Job)>;
 
-/// Does the same as haypile_get_or_compute(), with a value that is refreshed while it is served: when
-/// it is due, according to `freshness`, one caller computes the next value and gets it, and the others
-/// get the current value at once. If the computation fails, its caller gets the current value as long
-/// as there is one, and a later call tries again. The next value replaces only the one that was served:
-/// if the entry was written in the meantime, it stays.
+/// Does the same as haypile_get_or_compute(), with a value that is refreshed while it is served: when it is due,
+/// according to `freshness`, one caller computes the next value and gets it, and the others get the current value at
+/// once. If the computation fails, its caller gets the current value as long as there is one, and a later call tries
+/// again. The next value replaces only the one that was served: if the entry was written in the meantime, it stays.
 ///
 /// Callers wait only while the key has no value. HAYPILE_PENDING if one has waited for `wait_ms`; it has
 /// no value then, and nothing has changed. `freshness_bytes` is sizeof(haypile_freshness).
@@ -168,7 +167,7 @@ pub unsafe extern "C" fn haypile_run_job(job: *mut Job) -> Status {
     })
 }
 
-/// Frees a job that shall not run; the value stays due for the next call. NULL is allowed.
+/// Frees a job without running it; the next call starts the refresh again. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_drop_job(job: *mut Job) {
     if !job.is_null() {
@@ -180,7 +179,7 @@ pub unsafe extern "C" fn haypile_drop_job(job: *mut Job) {
 }
 
 impl Times {
-    /// Returns the engine's times, or `None` where a value only has a TTL that is not a time.
+    /// Returns the freshness that these times state, or `None` if a value only has a special TTL (HAYPILE_TTL_...).
     fn refreshes(&self) -> Result<Option<Freshness>, Failure> {
         let (early, stale) =
             (milliseconds("early_ms", self.early_ms)?, milliseconds("stale_ms", self.stale_ms)?);
@@ -197,7 +196,7 @@ impl Times {
         Ok(Some(Freshness::new(fresh).with_early(early).with_stale(stale)))
     }
 
-    /// Returns the check that ends a wait.
+    /// Returns the function that ends a wait for another caller when `wait_ms` is over.
     fn poll(&self) -> Result<impl FnMut() -> Result<(), NotComputed>, Failure> {
         let limit = milliseconds("wait_ms", self.wait_ms)?;
         let begin = Instant::now();

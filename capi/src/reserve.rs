@@ -13,14 +13,14 @@ use crate::pointer::{Out, bytes, is_null, object};
 use crate::ttl::ttl_of;
 use crate::write::status_of;
 
-/// A write that has its place and waits for its bytes. haypile_reserve() makes it; haypile_commit()
+/// A prepared write that waits for its value. haypile_reserve() makes it; haypile_commit()
 /// or haypile_cancel() ends it, in any thread, before the cache is closed.
 pub struct Reservation {
     reserved: OwnedReservation,
     origin: Origin,
 }
 
-/// Any thread may end what another thread has begun.
+/// Any thread may commit or drop a write that another thread has prepared.
 const _: fn() = || {
     fn moves_between_threads<T: Send>() {}
     moves_between_threads::<OwnedReservation>();
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn haypile_commit(reservation: *mut Reservation) -> Status
     })
 }
 
-/// Ends a reservation without a write. NULL is allowed.
+/// Drops a reservation without writing. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_cancel(reservation: *mut Reservation) {
     if !reservation.is_null() {

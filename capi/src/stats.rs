@@ -4,67 +4,67 @@ use crate::cache::Cache;
 use crate::call::{Status, call};
 use crate::pointer::{Growing, OutStruct, object};
 
-/// Counts since the cache was opened, and its current contents. A failed operation is counted
-/// nowhere. Later versions append fields.
+/// Statistics of a cache: counts since it was opened, and the size of its current contents. A failed operation is
+/// counted nowhere. Later versions append fields.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Stats {
-    /// Reads that found a value.
+    /// Number of reads that found a value.
     pub hits: u64,
-    /// Reads that found none, or an expired one.
+    /// Number of reads that found no value, or an expired one.
     pub misses: u64,
-    /// Accepted writes, including those by haypile_incr() and haypile_decr().
+    /// Number of accepted writes, including those by haypile_incr() and haypile_decr().
     pub sets: u64,
-    /// Writes whose condition did not hold.
+    /// Number of writes whose condition did not hold.
     pub unmet: u64,
-    /// Deletions of an entry that was there. haypile_clear() counts none.
+    /// Number of deletions that removed an entry. haypile_clear() is not counted.
     pub deletes: u64,
-    /// Deletions that found no entry.
+    /// Number of deletions that found no entry.
     pub delete_misses: u64,
-    /// New TTLs for an entry that was there.
+    /// Number of calls of haypile_touch() that found an entry.
     pub touches: u64,
-    /// Calls of haypile_touch() that found no entry.
+    /// Number of calls of haypile_touch() that found no entry.
     pub touch_misses: u64,
-    /// Calls of haypile_incr() and haypile_decr() that found a counter.
+    /// Number of calls of haypile_incr() and haypile_decr() that found a counter.
     pub counts: u64,
-    /// Calls of haypile_incr() and haypile_decr() that found no entry.
+    /// Number of calls of haypile_incr() and haypile_decr() that found no entry.
     pub count_misses: u64,
-    /// Entries that were evicted to make room.
+    /// Number of entries that were evicted to make room.
     pub evictions: u64,
-    /// Entries that were removed because their TTL had passed.
+    /// Number of entries that were removed because their TTL had passed.
     pub expired: u64,
-    /// New entries that were accepted and not retained.
+    /// Number of new entries that were accepted but not stored.
     pub declined: u64,
-    /// Values that were found and could not be read back. The caller saw a miss.
+    /// Number of values that were found but damaged. The caller saw a miss.
     pub corrupt: u64,
-    /// Entries held now. Some of them may have expired.
+    /// Number of entries now. Some of them may have expired.
     pub entries: u64,
-    /// Bytes held now: keys, values and metadata.
+    /// Number of bytes of all entries now: keys, values and metadata.
     pub bytes: u64,
-    /// The bound on `bytes`; zero where there is none or it is not known.
+    /// The bound on `bytes`; zero if there is none or it is not known.
     pub capacity_bytes: u64,
-    /// Operations that were answered as by an empty cache, because the server could not be reached.
+    /// Number of operations that were answered as by an empty cache, because the server could not be reached.
     pub unreachable: u64,
-    /// Reads before computations that failed, and counted as misses; zero for a single level, as are
+    /// Number of reads before computations that failed, and counted as misses; zero for a single level, as are
     /// the next two.
     pub failed_reads: u64,
-    /// Computed values that the cache refused to store. The callers got them.
+    /// Number of computed values that the cache refused to store. The callers got them.
     pub refused_values: u64,
-    /// Refreshes that failed while there was a value to serve.
+    /// Number of refreshes that failed while there was a value to serve.
     pub failed_refreshes: u64,
-    /// Entries that were loaded from a saved cache (`persist=`); zero until the loading has ended, as
+    /// Number of entries that were loaded from a saved cache (`persist=`); zero until the loading has ended, as
     /// are the next three.
     pub loaded_entries: u64,
-    /// Nanoseconds of reading the saved cache.
+    /// Time of reading the saved cache, in nanoseconds.
     pub load_read_ns: u64,
-    /// Nanoseconds of checking it.
+    /// Time of verifying the saved cache, in nanoseconds.
     pub load_check_ns: u64,
-    /// Nanoseconds of inserting its entries.
+    /// Time of inserting the entries of the saved cache, in nanoseconds.
     pub load_insert_ns: u64,
-    /// Connections to a server that were lost while entries were to change, and of which the server
+    /// Number of connections to a server that were lost while entries were to change, and of which the server
     /// did not confirm that it had read them to their end. An older value can come back.
     pub unfenced: u64,
-    /// Writes under a lease that were refused, because the key had changed since or may have; those of
+    /// Number of writes under a lease that were refused, because the key had changed since or may have; those of
     /// haypile_get_or_compute() among them.
     pub revoked: u64,
 }

@@ -6,14 +6,13 @@ use engine::Ttl;
 
 use crate::call::Failure;
 
-/// For a TTL: what the cache's URL says with `ttl=`; where it says nothing, the entry never
-/// expires.
+/// A TTL that means the `ttl=` of the cache's URL; without one, the entry never expires.
 pub const HAYPILE_TTL_OF_CACHE: i64 = -1;
 
-/// For a TTL: the entry never expires. It may still be evicted.
+/// A TTL that means that the entry never expires. It may still be evicted.
 pub const HAYPILE_TTL_NEVER: i64 = -2;
 
-/// The engine's TTL, which refuses zero with a text of its own.
+/// Returns the engine's TTL for a number of milliseconds, or one of the special TTLs; zero is an error.
 pub(crate) fn ttl_of(ttl_ms: i64) -> Result<Ttl, Failure> {
     match ttl_ms {
         HAYPILE_TTL_OF_CACHE => Ok(Ttl::Default),

@@ -10,11 +10,10 @@ use crate::pointer::{Out, bytes, object};
 use crate::read::{OutValue, with_buffer};
 use crate::write::write;
 
-/// Returns the value of a key, in memory that the caller frees with haypile_free(), and its version
-/// for haypile_cas() and haypile_delete_version(). Each write of an entry changes its version, even
-/// one of the same bytes; a version means something only in the cache that returned it.
-/// HAYPILE_MISS if the key has no value; HAYPILE_ERROR_UNSUPPORTED if it has one, in a cache without
-/// versions.
+/// Returns the value of a key, in memory that the caller frees with haypile_free(), and its version for haypile_cas()
+/// and haypile_delete_version(). Each write of an entry changes its version, even one of the same bytes; a version
+/// means something only in the cache that returned it. HAYPILE_MISS if the key has no value;
+/// HAYPILE_ERROR_UNSUPPORTED if it has one, in a cache without versions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_get_versioned(
     cache: *const Cache,
