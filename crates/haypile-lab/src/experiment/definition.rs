@@ -102,7 +102,7 @@ pub enum ExperimentFileError {
         source: io::Error,
     },
     /// The file is too large to be an experiment file.
-    #[error("{path}: {bytes} bytes; an experiment file has at most {MAX_BYTES}", path = path.display())]
+    #[error("{path} has {bytes} bytes; an experiment file may have at most {MAX_BYTES}", path = path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,

@@ -39,7 +39,7 @@ pub fn percent(text: &str) -> anyhow::Result<f64> {
     let number = text.strip_suffix('%').unwrap_or(text);
     let number: f64 = number.parse().ok().context("write a percentage, such as 10 or 2.5")?;
     if !(0.0..=100.0).contains(&number) {
-        bail!("a percentage is from 0 to 100");
+        bail!("write a percentage from 0 to 100");
     }
     Ok(number / 100.0)
 }

@@ -40,8 +40,8 @@ pub enum ReportError {
     },
     /// A file is larger than the reader of results accepts.
     #[error(
-        "{}: {bytes} bytes are more than a report is made of; at most {most} are read, so give the \
-         experiments in files of their own",
+        "{} has {bytes} bytes, more than the {most} that a report reads of a file; put each \
+         experiment into a separate file",
         path.display()
     )]
     TooLarge {
@@ -54,7 +54,8 @@ pub enum ReportError {
     },
     /// The paths contain no results.
     #[error(
-        "there are no results in {paths}; haypile lab micro --out FILE.jsonl makes rows, and haypile \
+        "there are no results in {paths}; haypile lab micro --out FILE.jsonl makes rows, and \
+         haypile \
          simulate TRACE --json prints a simulation"
     )]
     Nothing {

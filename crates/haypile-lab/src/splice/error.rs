@@ -36,7 +36,10 @@ pub enum MarkerProblem {
     #[error("the table has no end; put <!-- end of table --> on a line of its own after it")]
     NoEnd,
     /// An ending comment has no beginning.
-    #[error("here a table ends that has not begun with <!-- table: FILE columns=... -->")]
+    #[error(
+        "a table ends here that has no beginning; write <!-- table: FILE columns=... --> \
+    above it"
+    )]
     NoBeginning,
     /// The comment does not end on its line.
     #[error("the comment of a table has to end with --> on the same line")]
@@ -51,10 +54,13 @@ pub enum MarkerProblem {
         word: String,
     },
     /// There are no columns, or no column with figures.
-    #[error("say which columns to show, one of them a figure, as in columns=subject,cpu,memory")]
+    #[error(
+        "name the columns to show, at least one of them a figure, as in \
+    columns=subject,cpu,memory"
+    )]
     NoFigures,
     /// A name is neither in the schema nor in the samples.
-    #[error("there is no {name} in these results; there are {}", known.join(", "))]
+    #[error("these results have no field or parameter {name} (known: {})", known.join(", "))]
     UnknownName {
         /// The name.
         name: String,
@@ -62,7 +68,7 @@ pub enum MarkerProblem {
         known: Vec<String>,
     },
     /// The table is sorted by a column that it does not have.
-    #[error("sort={name}: only columns of the table sort it")]
+    #[error("sort={name}: a table can be sorted only by its columns")]
     UnknownSort {
         /// The name given.
         name: String,
@@ -71,7 +77,7 @@ pub enum MarkerProblem {
     #[error(transparent)]
     UnknownMetric(#[from] haypile_measure::compare::UnknownMetric),
     /// The filters leave no sample.
-    #[error("no sample has {filter}; there are {}", known.join(", "))]
+    #[error("no sample has {filter} (known: {})", known.join(", "))]
     NothingLeft {
         /// The filter that leaves nothing.
         filter: String,

@@ -153,7 +153,7 @@ fn counts_of_errors_are_shown_as_well() {
     fs::write(&path, format!("<!-- table: torture.jsonl columns=count:losst -->\n{END}")).unwrap();
     let error = splice(&path).unwrap_err().to_string();
     assert!(
-        error.contains("there is no count:losst in these results; there are count:ack"),
+        error.contains("these results have no field or parameter count:losst (known: count:ack"),
         "{error}"
     );
 }
@@ -192,15 +192,18 @@ fn what_a_table_cannot_be_made_of_is_an_error() {
         ("results.jsonl", "one of them a figure"),
         ("columns=subject,cpu", "name the results first"),
         ("results.jsonl columns=subject,cpu wide", "\"wide\" is not a setting"),
-        ("results.jsonl columns=subject,cpu,cpus", "there is no cpus in these results; there are"),
         (
-            "results.jsonl columns=subject,cpu case=got",
-            "no sample has case=got; there are get, set",
+            "results.jsonl columns=subject,cpu,cpus",
+            "these results have no field or parameter cpus (known: ",
         ),
+        ("results.jsonl columns=subject,cpu case=got", "no sample has case=got (known: get, set)"),
         ("results.jsonl columns=subject,cpu case=get", "mix samples with threads 10 and 2"),
         ("results.jsonl columns=subject,times", "baseline=NAME"),
-        ("results.jsonl columns=case,subject,threads,times baseline=c", "there are a, b|x"),
-        ("results.jsonl columns=subject,cpu across=case threads=2 sort=wall", "only columns"),
+        ("results.jsonl columns=case,subject,threads,times baseline=c", "(known: a, b|x"),
+        (
+            "results.jsonl columns=subject,cpu across=case threads=2 sort=wall",
+            "sorted only by its columns",
+        ),
         ("results.jsonl columns=subject,times baseline=a metric=rss", "unknown metric 'rss'"),
         ("missing.jsonl columns=subject,cpu", "missing.jsonl: No such file"),
     ] {

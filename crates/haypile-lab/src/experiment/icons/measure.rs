@@ -137,7 +137,8 @@ impl IconRun<'_> {
             }
         }
         anyhow::bail!(
-            "the cache of icons does not fill: are the theme's files written all the time?"
+            "the icon cache did not store all icons; check whether the theme's files are being \
+             changed"
         )
     }
 

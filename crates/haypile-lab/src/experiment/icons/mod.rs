@@ -57,7 +57,7 @@ impl Experiment for IconsExperiment {
         if options.set == IconSet::Game
             && let Some(other) = of_icons.into_iter().find(|it| filled.is_written(it))
         {
-            bail!("--{other} is of icons; --set game has its own drawings and sizes");
+            bail!("--{other} applies to icons only; --set game has its own drawings and sizes");
         }
         run(&options, filled.asked, host)
     }
@@ -80,19 +80,21 @@ fn run(options: &IconsOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
         match Theme::find(name, scratch.path(), options.run.seed)? {
             Some(theme) => themes.push(theme),
             None => host.note(&format!(
-                "not measured: the theme '{name}' is not installed (Debian's packages breeze-icon-theme, \
+                "not measured: the theme '{name}' is not installed (Debian's packages \
+                 breeze-icon-theme, \
                  adwaita-icon-theme)"
             )),
         }
     }
     if themes.is_empty() && options.set == IconSet::Icons {
-        host.note("measured instead: a generated theme");
+        host.note("a generated theme is measured instead");
         themes.extend(Theme::find(theme::GENERATED, scratch.path(), options.run.seed)?);
     }
     for theme in &themes {
         if let Some(reason) = &theme.without_gtk {
             host.note(&format!(
-                "not measured: GTK's cache of '{}': {reason} (gtk-update-icon-cache writes it, Debian's \
+                "not measured: GTK's cache of '{}': {reason} (gtk-update-icon-cache writes it, \
+                 Debian's \
                  package of this name)",
                 theme.name
             ));

@@ -91,7 +91,7 @@ pub fn http_check(
 /// Checks that the options of an origin come with `--http`.
 fn check_delay(http: OverHttp, delay: Option<OriginDelay>) -> anyhow::Result<()> {
     if delay.is_some() && !http.http {
-        bail!("--origin-delay is the time of an HTTP origin; write --http");
+        bail!("--origin-delay delays an HTTP origin, which only --http uses; add --http");
     }
     Ok(())
 }

@@ -95,7 +95,8 @@ fn available(
     }
     if kept.is_empty() {
         bail!(
-            "none of the caches of the experiment can be measured here; name others with --subjects"
+            "none of the caches of the experiment can be measured here; name others with \
+             --subjects"
         );
     }
     Ok(kept)
@@ -160,7 +161,7 @@ fn rival(
         let name = subject.name();
         return installed
             .runner(subject)
-            .map_err(|why| anyhow!("'{name}' does not run here: {why}"));
+            .map_err(|why| anyhow!("the cache '{name}' cannot be measured here: {why}"));
     }
     let mut allowed = crate::subjects().names();
     for listed in rivals.iter().flat_map(|rival| &rival.subjects) {

@@ -38,7 +38,10 @@ impl OverHttp {
         let is_rival = |subject: &SubjectSpec| !crate::subjects().has(subject) && is_http(subject);
         if !self.http {
             if let Some(rival) = subjects.iter().find(|subject| is_rival(subject)) {
-                bail!("'{rival}' is an HTTP cache, which is used by requests; --http measures it");
+                bail!(
+                    "'{rival}' is an HTTP cache, which is measured only with --http; add \
+                --http"
+                );
             }
             return Ok(subjects);
         }
@@ -50,7 +53,8 @@ impl OverHttp {
             }
             if !crate::subjects().has(subject) {
                 return Err(format!(
-                    "an HTTP cache stands on a cache of this program, and '{text}' is of another; --http=false \
+                    "an HTTP cache stands on a cache of this program, and '{text}' is of \
+                     another; --http=false \
                      measures caches themselves"
                 ));
             }
@@ -87,7 +91,7 @@ mod tests {
         let error = subjects(false, &["memory", "necko:none"]).unwrap_err();
         assert_eq!(
             error,
-            "'necko:none' is an HTTP cache, which is used by requests; --http measures it"
+            "'necko:none' is an HTTP cache, which is measured only with --http; add --http"
         );
     }
 }

@@ -93,7 +93,7 @@ impl FromStr for Build {
             bail!("write a program, or a label and a program, as in main=/tmp/main/haypile");
         }
         if label == OWN_LABEL {
-            bail!("the results call this program '{label}'; choose another label");
+            bail!("'{label}' is the name of this program in the results; choose another label");
         }
         Ok(Self { label: label.to_owned(), program: program.into() })
     }

@@ -129,11 +129,12 @@ pub(crate) trait ColumnLoader {
             Some(name) => (format!(" of {name}"), ""),
             None => (
                 String::new(),
-                " (of columns of one kind that ask the origin for the same, one does)",
+                " (of configurations of one kind with the same requests to the origin, one is)",
             ),
         };
         host.note(&format!(
-            "{} of {} columns{of} go over the links, which takes about {}{why}",
+            "{} of {} cache configurations{of} are measured over the emulated links, which takes \
+             about {}{why}",
             distinct.len(),
             columns.len(),
             humantime::format_duration(estimate)

@@ -60,8 +60,8 @@ impl TimeLimit {
         let left = self.limit.saturating_sub(self.begin.elapsed());
         if estimate > left {
             bail!(
-                "the links take about {}, and --time allows {}, of which {} are left; allow more, or \
-                 choose fewer links, sizes or pages",
+                "the links take about {}, and --time allows {}, of which {} are left; allow more \
+                 time, or choose fewer links, sizes or pages",
                 humantime::format_duration(estimate),
                 humantime::format_duration(self.limit),
                 humantime::format_duration(Duration::from_secs(left.as_secs()))
@@ -78,8 +78,9 @@ impl TimeLimit {
     ) -> anyhow::Result<()> {
         if self.begin.elapsed() > self.limit {
             bail!(
-                "--time allows {}, which are over; of the columns over {link}, {done} of {all} were \
-                 loaded, and are kept; allow more, or choose fewer links, sizes or pages",
+                "the {} that --time allows are over; over the link {link}, {done} of {all} cache \
+                 configurations were measured, and are kept; allow more time, or choose fewer \
+                 links, sizes or pages",
                 humantime::format_duration(self.limit)
             );
         }

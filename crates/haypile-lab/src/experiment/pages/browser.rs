@@ -40,14 +40,15 @@ pub(super) fn find(
     }
     if options.protocol == Protocol::H2 {
         bail!(
-            "browsers speak HTTP/2 over TLS alone, and the origin speaks plain http; leave --protocol h2 out"
+            "browsers use HTTP/2 only over TLS, and the origin server speaks plain HTTP; leave \
+             --protocol h2 out"
         );
     }
     let is_random = |body: &SiteBody| matches!(body, SiteBody::Generated { .. });
     if site.resources.iter().any(|resource| is_random(&resource.body)) {
         bail!(
-            "browsers load generated sites alone: the bodies for a HAR are random bytes, which load \
-             nothing; leave the HAR out, or --browser"
+            "browsers can load only generated sites: the bodies for a HAR file are random bytes, \
+             which make a browser request nothing; leave out the HAR file or --browser"
         );
     }
     let mut found = Vec::new();

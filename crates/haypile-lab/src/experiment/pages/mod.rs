@@ -94,7 +94,8 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     let working_set_bytes = site.working_set_bytes();
     for size in options.sizes.iter().filter(|size| size.is_raised(working_set_bytes)) {
         host.note(&format!(
-            "warning: {size} of the working set is less than a disk cache can have: it has {}",
+            "warning: {size} of the working set is below the smallest size of a disk cache; {} \
+             is used instead",
             ByteSize(size.bytes(working_set_bytes))
         ));
     }

@@ -102,8 +102,8 @@ const FILE: &str = "snapshot";
 /// The error of a subject whose cache file would not be measured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{subject}: persist={path} leaves the directory in which files are measured; write the name of a \
-     file alone, as in persist={FILE}, and the directory as --directory"
+    "{subject}: persist={path} is outside of the directory in which files are measured; write \
+     only the name of a file, as in persist={FILE}, and choose the directory with --directory"
 )]
 #[non_exhaustive]
 pub struct OutsideError {

@@ -98,7 +98,7 @@ impl Experiment for StartupExperiment {
             let left_out = Preset::value_variants().iter().filter(|it| !presets.contains(it));
             let left_out: Vec<&str> = left_out.map(|preset| preset.name()).collect();
             if !left_out.is_empty() {
-                host.note(&format!("not asked for: --preset {}", left_out.join(",")));
+                host.note(&format!("measured only if asked for: --preset {}", left_out.join(",")));
             }
         }
         all.retain(|options| missing(options).is_none());
@@ -294,7 +294,11 @@ mod tests {
         let of = |text: &str| missing(&[text.to_owned()]);
         assert_eq!(of("sh=buy one"), None);
         assert_eq!(of("/tmp=make one"), None);
-        assert_eq!(of("no-such-program=buy one").unwrap(), "no-such-program is not there; buy one");
+        assert_eq!(
+            of("no-such-program=buy one").unwrap(),
+            "no-such-program is not there; buy \
+        one"
+        );
         assert!(of("/no/such/path").unwrap().contains("install it"));
         assert_eq!(of("$PATH=set it"), None);
         assert_eq!(of("$NO_SUCH_ONE=set it").unwrap(), "NO_SUCH_ONE is not set; set it");

@@ -171,7 +171,10 @@ impl StartPlan {
             (words(&options.with_command)?, words(&options.off_command)?);
         let has_own_command = with_command.is_some() || off_command.is_some();
         if options.command.is_empty() && with_command.is_some() != off_command.is_some() {
-            bail!("write the command of the other condition after --");
+            bail!(
+                "only one of --with-command and --off-command is given; write the other \
+            command after --"
+            );
         }
         let own = places.texts(&options.command);
         let off_command = off_command.or_else(|| with_command.as_ref().map(|_| own.clone()));
@@ -182,7 +185,7 @@ impl StartPlan {
             has_own_command || !(options.without_cache.is_empty() && options.with_cache.is_empty());
         if !has_off && options.clear.is_none() {
             bail!(
-                "nothing tells a start with the cache from one without: write --off NAME=VALUE, \
+                "starts with and without the cache would not differ: write --off NAME=VALUE, \
                  --with NAME=VALUE, --off-command COMMAND, or --clear COMMAND"
             );
         }
@@ -310,7 +313,8 @@ impl StartPlan {
             self.with_cache.iter().find(|variable| self.without_cache.contains(variable))
         {
             bail!(
-                "{name}={value} is set by {first} and by {second}, so that it makes no difference; set it \
+                "{name}={value} is set by {first} and by {second}, so that it makes no \
+                 difference; set it \
                  with --env"
             );
         }
@@ -330,7 +334,8 @@ impl StartPlan {
             });
             if let Some(Variable { name, value }) = leak {
                 bail!(
-                    "{name}={value} of {option} is in the environment of all conditions, so that they do \
+                    "{name}={value} of {option} is in the environment of all conditions, so that \
+                     they do \
                      not differ; {remedy} {name}"
                 );
             }
@@ -453,7 +458,10 @@ fn span(cache: &str) -> anyhow::Result<PathBuf> {
             bail!("--span {shown}: it needs an absolute path, as in file:{{scratch}}/cache")
         }
         [level] if level.scheme() == "file" => Ok(PathBuf::from(level.path())),
-        _ => bail!("--span {shown}: only counters of a cache in one file can be polled: file:PATH"),
+        _ => bail!(
+            "--span {shown}: only counters of a cache in one file can be polled: \
+        file:PATH"
+        ),
     }
 }
 

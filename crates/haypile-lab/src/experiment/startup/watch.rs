@@ -74,11 +74,14 @@ impl Measuring<'_, '_> {
                 }
                 Use::Empty => {
                     return Err(Failure::Failed(
-                        "the cache is empty after it was primed: no bytes are in --cache".to_owned(),
+                        "the cache is empty after it was primed: no bytes are in \
+                         --cache"
+                            .to_owned(),
                     ));
                 }
                 Use::Unknown => self.host.note(&format!(
-                    "{name}: the files of the cache stay in memory, so that reading them leaves no trace"
+                    "{name}: the files of the cache stay in memory, so that reading them leaves \
+                     no trace"
                 )),
             }
         }
@@ -90,14 +93,13 @@ impl Measuring<'_, '_> {
             .filter(|_| condition == Condition::With && report.span_operations.is_none())
         {
             let reason = match haypile::file::FileStat::of(span) {
-                Ok(_) => {
-                    "nothing was counted in it; processes that only read with mode=ro count nothing"
-                        .to_owned()
-                }
+                Ok(_) => "nothing was counted in it; processes that only read with mode=ro count \
+                     nothing"
+                    .to_owned(),
                 Err(error) => error.to_string(),
             };
             let span = span.display();
-            self.host.note(&format!("warning: --span {span} has no operations: {reason}"));
+            self.host.note(&format!("warning: the cache of --span {span} was not used: {reason}"));
         }
         self.cold.add_used(report.files.iter().map(PathBuf::as_path));
         if let Some(process) = &report.ignores_children {
@@ -107,12 +109,14 @@ impl Measuring<'_, '_> {
                 "the control group counts"
             };
             self.host.note(&format!(
-                "warning: {process} ignores the end of its children, which loses their usage: {but}"
+                "warning: {process} ignores the end of its children (SIGCHLD), so that the \
+                 kernel does not add up their usage: {but}"
             ));
         }
         if !report.outside.is_empty() {
             self.host.note(&format!(
-                "warning: began outside of the tree, and is not measured: {} (dbus-run-session keeps \
+                "warning: processes that began outside of the command's process tree are not \
+                 measured: {} (dbus-run-session keeps \
                  what D-Bus starts in the tree)",
                 report.outside.join(", ")
             ));
@@ -134,7 +138,10 @@ impl Measuring<'_, '_> {
                 }
                 Err(Failure::Failed(text)) => {
                     let name = &self.plan.name;
-                    self.host.note(&format!("{name}, {condition}: not explained: {text}"));
+                    self.host.note(&format!(
+                        "{name}, {condition}: the start could not be traced, \
+                    so that differences are not explained: {text}"
+                    ));
                 }
                 Err(interrupted) => return Err(interrupted),
             }

@@ -20,7 +20,8 @@ pub(super) fn contestants(options: &TortureOptions) -> anyhow::Result<Vec<Contes
         let has_case = options.case.is_empty() || options.case.contains(&TortureCase::Invalidate);
         if role::SERVERS.contains(&subject.name()) && !has_case {
             bail!(
-                "{} is a server, of which the death of a client shows nothing: add --case invalidate",
+                "{} is a server, about which the death of a client shows nothing; only the case \
+                 invalidate tests it: add --case invalidate",
                 subject.name()
             );
         }
@@ -41,7 +42,8 @@ pub(super) fn contestants(options: &TortureOptions) -> anyhow::Result<Vec<Contes
             }
         }
         bail!(
-            "unknown subject '{}' (known: file, memcached, redis); --rivals PROGRAM adds those of a runner",
+            "unknown subject '{}' (known: file, memcached, redis); --rivals PROGRAM adds those \
+             of a runner",
             subject.name()
         )
     };

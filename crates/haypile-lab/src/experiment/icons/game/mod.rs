@@ -113,7 +113,10 @@ impl IconRun<'_> {
                 return Ok(());
             }
         }
-        bail!("the cache of pixmaps keeps no drawing: is the clock of the file system ahead?")
+        bail!(
+            "the cache did not store a drawn picture; check whether the file system's clock is \
+        ahead of the system's"
+        )
     }
 
     /// The first start in one process; the restart and the resizes in another.

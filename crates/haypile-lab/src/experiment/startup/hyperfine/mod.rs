@@ -43,17 +43,18 @@ impl Timed {
         // They are printed in nanoseconds.
         let is_wrong = |value: &&f64| !(**value >= 0.0 && (**value * 1e9).is_finite());
         if let Some(time) = all.find(is_wrong) {
-            bail!("a time of {time} s is not a number from 0 on");
+            bail!("the file has a time of {time} s; a time has to be 0 or more");
         }
         if let Some(memory) = self.memory.iter().find(is_wrong) {
-            bail!("a memory of {memory} bytes is not a number from 0 on");
+            bail!("the file has a memory use of {memory} bytes; it has to be 0 or more");
         }
         let failed =
             |code: &&Option<i32>| **code != Some(0) && !(accepts_failure && code.is_some());
         if let Some(code) = self.exit_codes.iter().find(failed) {
             let code = code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
             bail!(
-                "a run failed ({code}), so that its times say nothing; --ignore-failure accepts exit codes"
+                "a run failed ({code}), so that its times mean nothing; --ignore-failure accepts \
+                 exit codes"
             );
         }
         Ok(())
@@ -206,7 +207,7 @@ mod tests {
         let error = |timed: Timed| timed.check(false).unwrap_err().to_string();
         for (timed, text) in [
             (Timed { times: vec![1.0, -1.0], ..good.clone() }, "a time of -1 s is not"),
-            (Timed { median: 1e308, ..good.clone() }, "s is not a number from 0 on"),
+            (Timed { median: 1e308, ..good.clone() }, "s; a time has to be 0 or more"),
             (Timed { median: -0.5, ..good.clone() }, "a time of -0.5 s is not"),
             (Timed { exit_codes: vec![Some(0), Some(3)], ..good.clone() }, "exit code 3"),
             (Timed { exit_codes: vec![None], ..good.clone() }, "a signal"),
