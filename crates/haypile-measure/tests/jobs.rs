@@ -80,7 +80,10 @@ fn each_process_has_its_own_part() {
     assert_eq!(parts[1].timed(), [[2], [3]]);
     assert!(parts.iter().all(|part| part.keys() == 4 && part.settings().processes == 2));
     let message = Job::read_for(directory.path(), 2).map(drop).unwrap_err().to_string();
-    assert!(message.contains("2 processes from 0, and process 2 is not among them"), "{message}");
+    assert!(
+        message.contains("2 processes, numbered from 0, and process 2 is not one of them"),
+        "{message}"
+    );
     assert!(Job::read_for(small().path(), 1).is_err());
 }
 

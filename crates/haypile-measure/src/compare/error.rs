@@ -22,7 +22,8 @@ pub enum CompareError {
     },
     /// The file or directory has no samples.
     #[error(
-        "{}: there are no samples in it; haypile lab micro --out FILE.jsonl makes a file of results",
+        "{}: there are no samples in it; haypile lab micro --out FILE.jsonl makes a file of \
+         results",
         path.display()
     )]
     NoSamples {
@@ -31,8 +32,8 @@ pub enum CompareError {
     },
     /// Only one subject was asked for.
     #[error(
-        "--subjects {name} is one subject, and a comparison has two: the old one and the new one, as \
-         in {name},OTHER; there are {}; with two files, leave --subjects out to compare each subject \
+        "--subjects {name} names one subject, and a comparison needs two, the old and the new \
+         one, as in {name},OTHER (known: {}); with two files, leave --subjects out to compare each subject \
          with itself",
         subjects.join(" ")
     )]
@@ -61,7 +62,7 @@ pub enum CompareError {
         new: Vec<String>,
     },
     /// Results of several programs would be mixed.
-    #[error("{subject} was run by several programs, {}; say which, as in {subject}@{}",
+    #[error("{subject} was run by several programs, {}; name one of them, as in {subject}@{}",
         programs.join(", "), programs.first().map_or("PROGRAM", String::as_str))]
     SeveralPrograms {
         /// The subject.

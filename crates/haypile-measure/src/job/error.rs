@@ -17,8 +17,8 @@ pub enum JobError {
     },
     /// The job's schema is later than this program's.
     #[error(
-        "{}: the job has schema {schema}, and this runner knows {known}; take a runner of the \
-         version of the haypile that wrote it", path.display()
+        "{}: the job has format version {schema}, and this runner reads versions up to {known}; \
+         use a runner of the same version as the haypile that wrote it", path.display()
     )]
     Newer {
         /// The file.
@@ -37,7 +37,10 @@ pub enum JobError {
         wrong: String,
     },
     /// The job has no process of this number.
-    #[error("the job is of {processes} processes from 0, and process {process} is not among them")]
+    #[error(
+        "the job has {processes} processes, numbered from 0, and process {process} is not \
+    one of them"
+    )]
     NoProcess {
         /// The process asked for.
         process: u32,

@@ -9,12 +9,16 @@ use std::path::PathBuf;
 pub enum RivalError {
     /// No checkout was named, and none was found.
     #[error(
-        "there is no checkout of haypile with rivals/*/rival.toml in or above the working directory, \
+        "there is no checkout of haypile with rivals/*/rival.toml in or above the working \
+         directory, \
          nor above this program; name one with --checkout DIRECTORY or HAYPILE_CHECKOUT"
     )]
     NoCheckout,
     /// The path given is not a checkout.
-    #[error("{path}: no checkout of haypile, which has rivals/*/rival.toml ({named_by})")]
+    #[error(
+        "{path}, named by {named_by}, is not a checkout of haypile, because it has no \
+    rivals/*/rival.toml"
+    )]
     NotACheckout {
         /// The path given.
         path: PathBuf,
@@ -40,7 +44,7 @@ pub enum RivalError {
         wrong: String,
     },
     /// Two rivals have the same subject.
-    #[error("{second}: the subject '{subject}' is in {first} too")]
+    #[error("{second}: the subject '{subject}' belongs to the rival in {first} already")]
     Twice {
         /// The subject.
         subject: String,

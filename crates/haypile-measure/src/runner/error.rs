@@ -38,16 +38,16 @@ pub enum RunnerError {
         source: io::Error,
     },
     /// The process that is killed when it has prepared the cache cannot be started or heard.
-    #[error("the process that prepares the cache and is killed: {0}")]
+    #[error("the process that prepares the cache before it is killed has failed: {0}")]
     Prepared(#[source] io::Error),
     /// That process did not prepare the cache.
-    #[error("the process that is killed when it has prepared the cache did not do so: {0}")]
+    #[error("the process that was killed had not prepared the cache: {0}")]
     NotPrepared(String),
     /// The subject cannot do it.
     #[error(transparent)]
     Subject(#[from] SubjectError),
     /// Whoever started the runner did not say what was due.
-    #[error("a runner waits for the line {due} on its standard input and got {got}")]
+    #[error("the runner expected the line {due} on its standard input and got {got}")]
     NotDue {
         /// The line that was due.
         due: &'static str,

@@ -16,7 +16,7 @@ pub struct Rule {
 pub enum RuleError {
     /// The noise floor is not a number from 0 to 1.
     #[error(
-        "the noise floor is {noise_floor}; it has to be a part from 0 to 1, such as 0.01 for 1 %"
+        "the noise floor is {noise_floor}; it has to be a share from 0 to 1, such as 0.01 for 1 %"
     )]
     NoiseFloor {
         /// The noise floor given.

@@ -21,7 +21,7 @@ pub enum SubjectError {
         allowed: String,
     },
     /// The name is known, and the options after it are wrong.
-    #[error("the subject '{subject}' is wrong: {wrong}")]
+    #[error("the subject '{subject}' is invalid: {wrong}")]
     Spec {
         /// The subject given.
         subject: String,
@@ -40,7 +40,7 @@ pub enum SubjectError {
     #[error("the cache could not be cleared: {0}")]
     Clear(#[source] Cause),
     /// The cache was lost while it was used.
-    #[error("the cache was lost: {0}")]
+    #[error("the cache can no longer be used: {0}")]
     Lost(#[source] Cause),
     /// The cache's files could not be dropped from the system's memory.
     #[error("the cache's files cannot be dropped from the system's memory: {0}")]
@@ -61,7 +61,8 @@ pub enum SubjectError {
     },
     /// The cache cannot be used by several threads at once.
     #[error(
-        "{subject} can be used by {limit} threads at most, not by {threads}; ask for --threads {limit}"
+        "{subject} can be used by {limit} threads at most, not by {threads}; ask for --threads \
+         {limit}"
     )]
     Threads {
         /// The subject.
