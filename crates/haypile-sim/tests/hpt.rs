@@ -340,13 +340,13 @@ fn a_wrong_next_use_is_an_error_and_never_a_wrong_optimum() {
     let message = |request, next| with(request, next).compute_next_use().unwrap_err().to_string();
     assert_eq!(
         message(1, 5),
-        "the column of next uses is wrong: it has the next use of the key of request 1 at request \
-         5, but the key comes next at request 4; convert the original trace again"
+        "the trace's column of next uses is wrong: it says that the key of request 1 is next \
+         requested at request 5, but that is at request 4; convert the original trace again"
     );
     assert_eq!(
         message(2, 3),
-        "the column of next uses is wrong: it has the next use of the key of request 2 at request \
-         3, but the key comes next never; convert the original trace again"
+        "the trace's column of next uses is wrong: it says that the key of request 2 is next \
+         requested at request 3, but that is never; convert the original trace again"
     );
 }
 
@@ -454,7 +454,7 @@ fn limits_are_errors_and_leave_the_builder_usable() {
     let error = builder.push(size).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "request 1: its size of 4294967296 bytes is above the limit of 4,294,967,295 bytes"
+        "request 1: its value of 4294967296 bytes is above the limit of 4,294,967,295 bytes"
     );
     let longest = vec![b'x'; 65_535];
     let too_long = vec![b'x'; 65_536];

@@ -367,7 +367,10 @@ fn headers_that_are_wrong_are_errors_that_say_why() {
     fs::write(&path, [b'x'; 200]).unwrap();
     let options = ReadOptions { format: Some(Format::Recording), ..ReadOptions::default() };
     let garbage = read(&[&path], &options, &mut |_: Request<'_>| Ok(())).unwrap_err();
-    assert!(garbage.to_string().contains("does not begin like a recording"), "{garbage}");
+    assert!(
+        garbage.to_string().contains("does not begin with the header of a recording"),
+        "{garbage}"
+    );
     let cut = read_bytes(&dir, &bytes[..30]).unwrap_err();
     assert!(matches!(cut, TraceError::NoRequests { .. }), "{cut}");
     assert!(cut.to_string().contains("app.rec.1: ends inside its header"), "{cut}");

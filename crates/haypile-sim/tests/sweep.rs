@@ -187,7 +187,10 @@ fn what_cannot_be_simulated_is_an_error_that_says_so() {
         let long = error(&trace, |sweep| sweep.options.warmup = warmup);
         let SimulateError::WarmupTooLong { warmup, requests: 4 } = long else { panic!("{long}") };
         assert!(warmup >= 4);
-        let expected = format!("the warm-up of {warmup} requests leaves nothing of the trace's 4");
+        let expected = format!(
+            "the warm-up of {warmup} requests leaves none of the trace's 4 requests to count; \
+             make it shorter"
+        );
         assert_eq!(long.to_string(), expected);
     }
 

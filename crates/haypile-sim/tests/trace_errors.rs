@@ -79,7 +79,8 @@ fn access_logs() {
     // These are in every log, and are left out; a log of nothing else has no request.
     for text in ["-", "", r"\x16\x03\x01", "GET  HTTP/1.1", "OPTIONS *", "get / HTTP/1.0"] {
         let error = error(with(time, text, "400 0"), &log);
-        let expected = "t contains no request when read as access-log: t: left out lines: 1 without a \
+        let expected = "t contains no request when read as access-log: t: left out lines: 1 \
+        without a \
                         request that is HTTP";
         assert_eq!(error, expected, "{text}");
     }
@@ -113,7 +114,7 @@ fn access_logs() {
 #[test]
 fn a_role_has_one_column() {
     let error = CsvOptions::default().set_columns("key=a,size=2,key=b").expect_err("two keys");
-    assert_eq!(error.to_string(), "'key' names two columns; a role has one");
+    assert_eq!(error.to_string(), "the role 'key' is given to two columns; give it to one");
 }
 
 /// Windows counts time in tenths of microseconds: as seconds it is beyond all numbers.
@@ -219,7 +220,10 @@ fn binary_records() {
     bad(
         &options(Format::OracleGeneral),
         [0; 23],
-        &format!(" record 1 at byte 0: expected 24 bytes, found the end of the file after 23{cut}"),
+        &format!(
+            " record 1 at byte 0: expected 24 bytes, found the end of the file after \
+        23{cut}"
+        ),
     );
     let mut vscsi = vec![0; 32 * 3];
     for (number, command, version) in [(0, 0x28, 1), (1, 0x35, 1), (2, 0x28, 9)] {
@@ -267,7 +271,8 @@ fn a_file_of_bad_entries_is_an_error_all_the_same() {
     let options = ReadOptions { skip_bad: true, ..options(Format::Address) };
     assert_eq!(
         error("\n?\n?\n", &options),
-        "nothing in this file reads as address: the first of 2 bad entries is t:2: expected l, s, \
+        "no line or record of this file can be read as address: the first of 2 bad ones is t:2: \
+         expected l, s, \
          r or w and an address, found \"?\""
     );
     assert_eq!(error("\n \n", &options), "t contains no request when read as address");
@@ -350,7 +355,7 @@ fn formats_that_are_read_elsewhere_say_so() {
     );
     assert_eq!(
         error("x".repeat(64), &options(Format::Recording)),
-        "t: it does not begin like a recording"
+        "t: it does not begin with the header of a recording"
     );
 }
 
@@ -367,7 +372,7 @@ fn a_size_beyond_the_limit_is_one_bad_entry() {
     let message = read(&options).unwrap_err().to_string();
     assert_eq!(
         message,
-        "t:1: its size of 4294967296 bytes is above the limit of 4,294,967,295 bytes"
+        "t:1: its value of 4294967296 bytes is above the limit of 4,294,967,295 bytes"
     );
     options.skip_bad = true;
     let (report, requests) = read(&options).expect("one good line");

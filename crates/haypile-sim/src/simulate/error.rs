@@ -8,8 +8,8 @@ use crate::trace::{Sampling, TraceError};
 pub enum SimulateError {
     /// The accounting counts bytes and the trace has no sizes.
     #[error(
-        "the trace has no sizes, so nothing is known of bytes; bound the cache in objects, or say \
-         what values to assume (for example 160, or normal:mean=10000,sd=512)"
+        "the trace has no sizes of values, so that bytes cannot be counted; limit the cache in \
+         objects, or state sizes to assume (for example 160, or normal:mean=10000,sd=512)"
     )]
     NoSizes,
     /// There is no accounting of that name.
@@ -20,7 +20,8 @@ pub enum SimulateError {
     },
     /// The sample has too few keys for any result.
     #[error(
-        "a sample of {rate} of the keys has {keys} of them and is too small to tell anything: it needs more than {}; {}",
+        "a sample of {rate} of the keys has {keys} keys, which are too few for a result; more \
+         than {} are needed; {}",
         super::MIN_SAMPLED_KEYS,
         larger(*rate, u64::from(super::MIN_SAMPLED_KEYS), u64::from(*keys))
     )]
@@ -32,7 +33,8 @@ pub enum SimulateError {
     },
     /// The sample has too few entries for a cache of this capacity.
     #[error(
-        "a sample of {rate} of the keys tells nothing of a cache of {capacity}, which holds too few of them; name sizes of at least {least}, or {}",
+        "a sample of {rate} of the keys cannot predict a cache of {capacity}, which would hold \
+         too few of them; name sizes of at least {least}, or {}",
         larger(*rate, *least, *capacity)
     )]
     SmallSampledCache {
@@ -45,8 +47,8 @@ pub enum SimulateError {
     },
     /// A policy that no `memory` store runs cannot be advised.
     #[error(
-        "policy '{policy}' cannot be advised, because no 'memory' store runs it: it exceeds the \
-         bound, or is the file store's"
+        "policy '{policy}' cannot be recommended, because no 'memory' store has it: it may \
+         exceed the cache's size, or is the file store's own"
     )]
     NotAdvisable {
         /// The policy.
@@ -54,7 +56,8 @@ pub enum SimulateError {
     },
     /// Shards were asked for, for a cache that is simulated as one.
     #[error(
-        "only a memory:// cache with --accounting engine has shards; leave --shards out, or give the trace sizes"
+        "only a memory:// cache with --accounting engine has shards; leave --shards out, or give \
+         the trace sizes"
     )]
     ShardsOfNothing,
     /// The size is outside the range of a `memory` store.
@@ -69,7 +72,8 @@ pub enum SimulateError {
     },
     /// The number of shards is not possible for a `memory` store of this size.
     #[error(
-        "a 'memory' store of {capacity} bytes cannot have {shards} shards; it takes a power of two up \
+        "a 'memory' store of {capacity} bytes cannot have {shards} shards; it takes a power of \
+         two up \
          to {most}"
     )]
     BadShards {
@@ -98,16 +102,20 @@ pub enum SimulateError {
     NoTimes,
     /// The optimum was asked for of a cache whose entries expire.
     #[error(
-        "belady is not the optimum where entries expire; leave it out, or simulate with --ttl never"
+        "belady is not the optimum if entries expire; leave it out, or simulate with --ttl never"
     )]
     BeladyOfWhatExpires,
     /// The LRU curve was asked for of a cache whose entries expire.
     #[error(
-        "the one pass of the LRU curve does not know that entries expire; simulate --policy lru, or with --ttl never"
+        "the LRU curve is computed in one pass that ignores expiry, and entries of this trace \
+         expire; simulate --policy lru, or use --ttl never"
     )]
     CurveOfWhatExpires,
     /// The warm-up leaves nothing to count.
-    #[error("the warm-up of {warmup} requests leaves nothing of the trace's {requests}")]
+    #[error(
+        "the warm-up of {warmup} requests leaves none of the trace's {requests} requests to \
+    count; make it shorter"
+    )]
     WarmupTooLong {
         /// The warm-up asked for.
         warmup: u64,

@@ -21,7 +21,8 @@ pub enum TraceError {
     },
     /// A temporary file, which holds what does not fit into memory, failed.
     #[error(
-        "{}: cannot keep a trace in a temporary file: {source}; name a directory with more room in \
+        "{}: cannot keep a trace in a temporary file: {source}; name a directory with more room \
+         in \
          the environment variable TMPDIR",
         dir.display()
     )]
@@ -41,8 +42,8 @@ pub enum TraceError {
     },
     /// The trace's column of next uses contradicts its requests.
     #[error(
-        "the column of next uses is wrong: it has the next use of the key of request {request} {}, \
-        but the key comes next {}; convert the original trace again",
+        "the trace's column of next uses is wrong: it says that the key of request {request} is \
+         next requested {}, but that is {}; convert the original trace again",
         at(*announced),
         at(*actual)
     )]
@@ -61,13 +62,16 @@ pub enum TraceError {
         share: f64,
     },
     /// The block size is not a multiple of a sector.
-    #[error("blocks of {bytes} bytes: their size is a multiple of 512 bytes, such as 4KiB")]
+    #[error(
+        "blocks cannot have {bytes} bytes; their size has to be a multiple of 512 bytes, \
+    such as 4KiB"
+    )]
     BlockSize {
         /// The requested size.
         bytes: u64,
     },
     /// The rate of a sample is not between 0 and 1.
-    #[error("the rate of a sample is {rate}; name a number between 0 and 1, such as 0.01")]
+    #[error("the share of keys to sample is {rate}; name a number between 0 and 1, such as 0.01")]
     Rate {
         /// The requested rate.
         rate: f64,
@@ -157,17 +161,18 @@ pub enum TraceError {
         allowed: String,
     },
     /// The trace has only deletions, which the written form leaves out.
-    #[error("there are only deletions, which this format does not have")]
+    #[error("the trace has only deletions, which this format cannot express")]
     OnlyDeletes,
     /// Two columns were named for one role.
-    #[error("'{role}' names two columns; a role has one")]
+    #[error("the role '{role}' is given to two columns; give it to one")]
     RoleTwice {
         /// The role.
         role: String,
     },
     /// The format cannot be recognised from name and content.
     #[error(
-        "{}: cannot recognise the format from the file's name or content, which begins with {begin}; {recipe}; or \
+        "{}: cannot recognise the format from the file's name or content, which begins with \
+         {begin}; {recipe}; or \
         state one of {}",
         path.display(),
         names(candidates)
@@ -226,7 +231,10 @@ pub enum TraceError {
     #[error("{0}")]
     Bad(BadRecord),
     /// No line or record of a file matches the format.
-    #[error("nothing in this file reads as {format}: the first of {count} bad entries is {first}")]
+    #[error(
+        "no line or record of this file can be read as {format}: the first of {count} bad \
+    ones is {first}"
+    )]
     AllBad {
         /// The format in which the file was read.
         format: Format,
@@ -263,7 +271,7 @@ pub enum Limit {
     #[error("a trace holds at most 4,294,967,294 distinct keys; split it")]
     Keys,
     /// 2^32 - 1 bytes of one value.
-    #[error("its size of {bytes} bytes is above the limit of 4,294,967,295 bytes")]
+    #[error("its value of {bytes} bytes is above the limit of 4,294,967,295 bytes")]
     Size {
         /// The requested size.
         bytes: u64,
