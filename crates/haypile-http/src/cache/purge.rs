@@ -73,19 +73,25 @@ impl<'a> Purge<'a> {
 #[non_exhaustive]
 pub enum PurgeError {
     /// The text is not a URL of http or https.
-    #[error("{0} is not the URL of a target: {1}; for example http://example.org/a")]
+    #[error("{0} is not a URL of responses to purge: {1}; write one such as http://example.org/a")]
     Target(String, String),
     /// The begin of the targets has no path.
-    #[error("the prefix {0} ends within the host; a whole host is http://example.org/")]
+    #[error(
+        "the prefix {0} ends within the host name; write a whole host, such as \
+    http://example.org/"
+    )]
     WithinHost(String),
     /// The begin of the targets is too long, with the user's name where the cache is one user's.
-    #[error("a prefix of {0} bytes is longer than {LONGEST_PREFIX}")]
+    #[error("a prefix of {0} bytes is too long to purge; the limit is {LONGEST_PREFIX}")]
     TooLong(usize),
     /// The group has no name.
-    #[error("a group has a name, for example user:7")]
+    #[error("the name of the group to purge is empty; write one, for example user:7")]
     NoGroup,
     /// The store does not take note. What should be purged may still be served.
-    #[error("the store does not take note; nothing is purged for certain")]
+    #[error(
+        "the store did not record the purge, so that responses may still be served; purge \
+    again"
+    )]
     Store,
 }
 

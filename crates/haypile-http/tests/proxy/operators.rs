@@ -125,18 +125,18 @@ async fn what_operators_may_not_ask() {
     let long = format!("prefix=http://example.org/{}", "x".repeat(2000));
     for (form, expected, text) in [
         ("", 400, "says what to purge"),
-        ("url=", 400, "is not the URL of a target"),
-        ("url=/a", 400, "is not the URL of a target"),
+        ("url=", 400, "is not a URL of responses to purge"),
+        ("url=/a", 400, "is not a URL of responses to purge"),
         ("prefix=ftp://example.org/", 400, "neither http nor https"),
         ("prefix=http://example.o", 400, "ends within the host"),
         ("prefix=http://example.org", 400, "ends within the host"),
         ("prefix=http://example.org?a/b", 400, "ends within the host"),
         ("other=http://example.org/", 400, "the fields are url, prefix, group, all and soft"),
-        ("group=", 400, "a group has a name"),
+        ("group=", 400, "the name of the group to purge is empty"),
         ("all=no", 400, "the fields are url, prefix, group, all and soft"),
         ("soft", 400, "says what to purge"),
         ("all&soft=no", 400, "soft is for all of the form"),
-        (&long, 400, "longer than 1024"),
+        (&long, 400, "the limit is 1024"),
     ] {
         let answer = operators.purge(form).await;
         assert_eq!(status(&answer), expected, "{form}: {answer}");

@@ -108,7 +108,8 @@ async fn an_origin_that_is_not_there_is_named_and_then_down() {
     assert!(answer.contains("fwd=uri-miss; detail=\"the origin is down\""), "{answer}");
     let line = logged.line(4).await;
     assert!(
-        line.contains(" 503 GET ") && line.contains("is down; it is tried again in "),
+        line.contains(" 503 GET ")
+            && line.contains("counts as down after failures; it is tried again in "),
         "{line}"
     );
 }
