@@ -17,7 +17,7 @@ pub enum IconError {
         source: io::Error,
     },
     /// The file is larger than [`crate::MAX_FILE_BYTES`].
-    #[error("{path}: it is larger than {} bytes, the most for an icon", crate::MAX_FILE_BYTES, path = path.display())]
+    #[error("{path} has more than {} bytes, the limit for an icon", crate::MAX_FILE_BYTES, path = path.display())]
     TooLarge {
         /// The path of the file.
         path: PathBuf,
@@ -31,7 +31,10 @@ pub enum IconError {
         wrong: String,
     },
     /// The size is 0, or larger than [`crate::MAX_SIDE_PX`] pixels.
-    #[error("icons have from 1 to {} pixels a side, and not {side_px}", crate::MAX_SIDE_PX)]
+    #[error(
+        "an icon cannot have {side_px} pixels a side; it has to have from 1 to {}",
+        crate::MAX_SIDE_PX
+    )]
     Size {
         /// The size in pixels.
         side_px: u32,
