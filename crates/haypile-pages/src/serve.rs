@@ -38,7 +38,7 @@ pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> anyhow::Result<
     site.validate().with_context(|| orders.site.display().to_string())?;
     let checksums: Vec<u64> = read(&orders.checksums)?;
     if checksums.len() != site.resources.len() {
-        bail!("{}: not a number for each resource", orders.checksums.display());
+        bail!("{} does not have one checksum for each resource", orders.checksums.display());
     }
     let directory = env::current_dir().context("there is no working directory")?;
     let found = if orders.is_kept { Found::Cache } else { Found::Nothing };
@@ -62,7 +62,10 @@ pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> anyhow::Result<
     while let Some(order) = line(input)? {
         let order = serde_json::from_str(&order).with_context(|| format!("unknown '{order}'"))?;
         match order {
-            Order::Load(page) if page >= site.pages.len() => bail!("unknown page {page}"),
+            Order::Load(page) if page >= site.pages.len() => bail!(
+                "the site has no page with \
+            the number {page}"
+            ),
             Order::Load(page) => {
                 let cpu_ns = SystemMeter.cpu_ns();
                 let mut report = runtime.block_on(loader.load(page));
