@@ -114,7 +114,7 @@ pub struct FileHeader {
 #[non_exhaustive]
 pub enum HeaderError {
     /// The file is something else.
-    #[error("it does not begin like a recording")]
+    #[error("it does not begin with the header of a recording")]
     NotARecording,
     /// The file was written by a newer version.
     #[error(
