@@ -36,7 +36,8 @@ struct UnknownNode;
 /// Slots that moved during each count of all entries.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the slots moved between nodes during {MAX_PASSES} counts of all entries; repeat the call when \
+    "hash slots of the cluster moved between nodes during each of {MAX_PASSES} counts of all \
+     entries; repeat the call when \
      the cluster has settled"
 )]
 struct Unsettled;

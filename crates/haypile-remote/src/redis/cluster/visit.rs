@@ -21,7 +21,8 @@ const MAX_VISITS: usize = 8;
 /// The error of a visit to all nodes of a cluster during which hash slots moved at each attempt.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "slots moved between nodes during each of {visits} visits, so that entries may be missing; \
+    "hash slots of the cluster moved between nodes during each of {visits} attempts to visit all \
+     entries, so that some may be missing; \
      repeat the call when the cluster has settled"
 )]
 pub(in crate::redis) struct Unsettled {
