@@ -47,7 +47,8 @@ pub fn start(
     let outcome = supervised(command, orders, group.as_ref(), is_interrupted);
     if orphanage.is_some_and(|orphanage| !orphanage.close()) {
         bail!(
-            "some of the command's processes do not end, not even by SIGKILL: they wait for the kernel, as for a disk; see ps"
+            "some of the command's processes do not end, not even after SIGKILL: they wait in \
+             the kernel, for example for a disk; ps shows them"
         );
     }
     if let Some(group) = group
@@ -82,7 +83,10 @@ fn supervised(
         }
         Err(failure) => return Err(failed(failure)),
         Ok(line) if line == DONE => end(SUPERVISOR_PATIENCE).map_err(failed)?,
-        Ok(line) => bail!("the supervisor said '{line}'"),
+        Ok(line) => bail!(
+            "the process that supervises the start printed an unexpected line \
+        '{line}'"
+        ),
     }
     let report = fs::read(&orders.report).context("the supervisor left no report")?;
     Ok(Some(serde_json::from_slice(&report).context("the supervisor left a damaged report")?))
@@ -105,7 +109,8 @@ fn line(
             continue;
         }
         if stopped_at.get_or_insert_with(Instant::now).elapsed() > STOPPED_PATIENCE {
-            let text = "the supervisor was stopped by a signal, which the command may have sent; it was killed";
+            let text = "the supervisor was stopped by a signal, which the command may have sent; \
+            it was killed";
             return Err(Failure::Failed(text.to_owned()));
         }
     }
