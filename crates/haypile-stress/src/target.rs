@@ -167,7 +167,10 @@ fn kind_of(level: &Level) -> Result<Kind> {
         "file" => Kind::File,
         "redis" | "redis+unix" | "redis+cluster" => Kind::Redis,
         "memcached" => Kind::Memcached,
-        other => anyhow::bail!("no test knows what caches of the scheme '{other}' promise"),
+        other => anyhow::bail!(
+            "caches of the scheme '{other}' cannot be tested: the test does \
+        not know their promises"
+        ),
     })
 }
 

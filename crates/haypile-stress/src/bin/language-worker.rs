@@ -47,7 +47,12 @@ fn is_sound(key: &str, value: &[u8]) -> bool {
 }
 
 fn load(cache: &Cache, words: &[&str]) -> Result<String> {
-    let [owner, first, count, keys, others] = words else { bail!("load needs five words") };
+    let [owner, first, count, keys, others] = words else {
+        bail!(
+            "the command load needs five \
+    arguments"
+        )
+    };
     let (first, count, keys): (u64, u64, u64) = (first.parse()?, count.parse()?, keys.parse()?);
     let others: Vec<_> = others.split(',').collect();
     for sequence in first..first + count {
