@@ -84,7 +84,7 @@ Examples:
     },
     /// Compare two commands: which is faster, and by how much?
     Bench(lab::Bench),
-    /// List, install and check the caches of others that can be measured
+    /// List, install and check other caches that can be measured (rivals)
     #[command(after_help = "\
 Examples:
   haypile rivals list
@@ -95,7 +95,7 @@ Examples:
     },
     /// Answer HTTP requests from a cache, and from the servers behind it
     Proxy(proxy::Proxy),
-    /// Find icons, and fill the cache of icons that all of a user's processes share
+    /// Find desktop icons, and fill the cache of icons that all of a user's processes share
     #[command(after_help = "\
 Examples:
   haypile icons warm --theme breeze --size 16,32 folder-open document-save
@@ -113,7 +113,7 @@ Examples:
     Add(cache::Add),
     /// Delete entries
     Delete(cache::Delete),
-    /// Make all entries of a group a miss
+    /// Make all entries of a group misses
     Invalidate(cache::Invalidate),
     /// Add to a counter, or subtract from it
     Incr(cache::Incr),

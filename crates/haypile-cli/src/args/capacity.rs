@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Units by their names, of which case does not matter.
+/// The units of sizes by their names, in any case.
 const UNITS: [(&str, u64); 9] = [
     ("", 1),
     ("kb", 1_000),
@@ -36,7 +36,8 @@ impl fmt::Display for CapacityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "'{}' is not a size: write at least 1 byte, such as 64MiB or 1.5GiB (KiB to TiB are powers of 1024), \
+            "'{}' is not a size: write at least 1 byte, such as 64MiB or 1.5GiB (KiB to TiB are \
+             powers of 1024), \
              100MB or 2TB (KB to TB of 1000), or a share of the working set, such as 10%",
             self.text
         )?;

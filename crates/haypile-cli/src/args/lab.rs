@@ -21,7 +21,7 @@ pub(crate) use report::Report;
 pub(crate) enum LabCommand {
     #[command(flatten)]
     Experiment(ExperimentCommand),
-    /// Take a first look, in half a minute: what do caches cost here, and what survives?
+    /// Take a first look at this machine, in half a minute: what do caches cost, and what survives?
     First(First),
     /// Run every experiment and write a report
     All(All),
@@ -31,29 +31,29 @@ pub(crate) enum LabCommand {
     Subjects(Subjects),
     /// Compare results: is the new faster than the old, and how certain is it?
     Compare(Compare),
-    /// Write a page of results: questions, answers, plots, tables, methods, machines
+    /// Write an HTML page of results: questions, answers, plots, tables, methods, machines
     Report(Report),
     /// Update the tables of a document from raw results
     Splice(Splice),
-    /// Execute a job, as the runner of this program's own caches
+    /// Execute a measurement's job on one of this program's own caches
     #[command(hide = true)]
     RunJob(RunJob),
-    /// Load pages as lines of standard input order
+    /// Load web pages, as orders on standard input say
     #[command(hide = true)]
     RunPages,
-    /// Start a command as standard input orders, and report what it used
+    /// Start a command, as orders on standard input say, and report what it used
     #[command(hide = true)]
     RunStart,
     /// Start a command under ptrace, and write what it used to a file
     #[command(hide = true)]
     RunTrace(RunTrace),
-    /// Load icons as standard input orders
+    /// Load icons, as orders on standard input say
     #[command(hide = true)]
     RunIcons,
     /// Run one process of lab torture
     #[command(hide = true)]
     RunTorture(RunTorture),
-    /// List the subjects of this runner in a form for programs
+    /// List the caches that this program can measure, in a form for programs
     #[command(hide = true)]
     ListSubjects,
 }
@@ -137,9 +137,9 @@ pub(crate) struct Compare {
 /// The figures that `--fail-above` checks.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum GateChoice {
-    /// The centre and the mean: finds slow samples that are too few to move the centre
+    /// The median and the mean: finds slow samples that are too few to change the median
     Both,
-    /// The centre alone, which a few slow samples do not move
+    /// The median alone, which a few slow samples do not change
     Median,
     /// Both, and slow samples that only the new side has: finds them in few blocks, and fails now and then where both
     /// sides have some

@@ -105,9 +105,9 @@ pub(super) fn positive(text: &str) -> anyhow::Result<NonZeroUsize> {
 /// The interpretation of a trace's lines: a data set, or blocks of a disk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum AsArgument {
-    /// If they are of an SPC trace.
+    /// The lines of an SPC trace are interpreted in this way.
     Spc(SpcAs),
-    /// Those of a public data set.
+    /// The lines belong to this public data set.
     DataSet(DataSet),
 }
 
@@ -126,7 +126,10 @@ impl FromStr for AsArgument {
         }
         text.parse().map(Self::DataSet).map_err(|_| {
             let sets = DataSet::ALL.map(DataSet::name).join(", ");
-            anyhow!("no such reading (known: relstorage and blocks, of SPC traces; the data sets {sets})")
+            anyhow!(
+                "unknown meaning of the trace's lines (known: relstorage and blocks, for SPC \
+            traces; the data sets {sets})"
+            )
         })
     }
 }
@@ -159,7 +162,10 @@ impl FromStr for SampleArgument {
         match rate {
             Ok(1.0) => Ok(Self::Whole),
             Ok(rate) if rate > 0.0 && rate < 1.0 => Ok(Self::Share(rate)),
-            _ => bail!("write a rate above 0, such as 0.01 or 1%; 1 is the whole trace"),
+            _ => bail!(
+                "write the share of keys to sample, above 0, such as 0.01 or 1%; 1 is the \
+            whole trace"
+            ),
         }
     }
 }
@@ -181,7 +187,7 @@ pub(super) fn ttl(text: &str) -> anyhow::Result<Ttl> {
     if text == "never" {
         return Ok(Ttl::Never);
     }
-    duration(text).map(Ttl::After).map_err(|error| anyhow!("{error}; or never"))
+    duration(text).map(Ttl::After).map_err(|error| anyhow!("{error}; or write never"))
 }
 
 /// Parses a time above zero.

@@ -145,7 +145,7 @@ fn admin(arguments: &Arguments, proxy: &Proxy) -> anyhow::Result<Option<Admin>> 
     });
     let token = token.transpose()?;
     if token.is_none() && matches!(address, AdminAddress::Tcp(_)) {
-        bail!("{address} needs --admin-token-file; unix:PATH needs no token");
+        bail!("the admin address {address} needs --admin-token-file; unix:PATH needs no token");
     }
     let admin = Admin::bind(proxy, address, token);
     admin.map(Some).with_context(|| format!("cannot answer operators at {address}"))

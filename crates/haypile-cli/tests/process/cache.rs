@@ -259,7 +259,8 @@ fn a_key_on_the_command_line_is_any_bytes() {
     assert_eq!(output.status.code(), Some(FAILURE));
     assert_eq!(
         text(output.stderr),
-        "haypile: the key '\\xff\\n' contains the separator of --raw; list the keys without --raw or \
+        "haypile: the key '\\xff\\n' contains the character that --raw prints after each key; \
+         list the keys without --raw or \
          with --null\n"
     );
 }

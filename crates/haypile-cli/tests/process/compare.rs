@@ -91,8 +91,8 @@ fn one_subject_alone_is_told_that_two_are_needed() {
     let output = haypile(&["lab", "compare", &path, "--subjects", only]).output().unwrap();
     assert_eq!(output.status.code(), Some(FAILURE));
     let message = String::from_utf8(output.stderr).unwrap();
-    assert!(message.contains("--subjects again:3:mock:1000ns is one subject"), "{message}");
-    assert!(message.contains("there are again:0:mock:1000ns@haypile again:3"), "{message}");
+    assert!(message.contains("--subjects again:3:mock:1000ns names one subject"), "{message}");
+    assert!(message.contains("(known: again:0:mock:1000ns@haypile again:3"), "{message}");
 }
 
 /// A tail that does not move the centre fails the gate, unless it is told to look at the centre alone.

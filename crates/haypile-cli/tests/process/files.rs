@@ -342,7 +342,10 @@ fn the_example_trace_is_written_once_and_replaces_no_other_file() {
     fs::write(dir.path().join("mine"), "mine").unwrap();
     let output = example(&["--output", "mine"]);
     assert_eq!(output.status.code(), Some(2));
-    assert_eq!(text(output.stderr), "haypile: mine is another file; --output names a new one\n");
+    assert_eq!(
+        text(output.stderr),
+        "haypile: mine exists and is not the example trace; name another file with --output\n"
+    );
     assert_eq!(fs::read(dir.path().join("mine")).unwrap(), b"mine");
     assert!(text(example(&["--output", "none/x"]).stderr).contains("none does not exist"));
 }

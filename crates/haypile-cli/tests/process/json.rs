@@ -229,7 +229,7 @@ fn a_conversion_tells_its_losses() {
     assert_eq!(std::fs::metadata(&target).unwrap().len(), 2 * 24);
     std::fs::write(&trace, "key,op\n/a,delete\n").unwrap();
     let error = fail(&["trace", "convert", &trace, &target]);
-    assert!(error.contains("there are only deletions"), "{error}");
+    assert!(error.contains("the trace has only deletions"), "{error}");
     assert_eq!(std::fs::metadata(&target).unwrap().len(), 2 * 24, "the file is as it was");
     // The form of our own has all.
     print(&["trace", "convert", &trace, &path_in(&folder, "a.hpt")]);

@@ -252,7 +252,7 @@ fn a_shaped_link_takes_its_time_and_equal_columns_go_over_it_once() {
     assert!(shown.contains("Disk Cache Only") && shown.contains("= "), "{shown}");
     let said = text(output.stderr);
     assert!(
-        said.contains("4 of 6 columns go over the links"),
+        said.contains("4 of 6 cache configurations are measured over the emulated links"),
         "one of two sizes is enough: {said}"
     );
     let rows: Vec<Value> = fs::read_to_string(&out)

@@ -117,7 +117,10 @@ fn a_server_that_is_killed_is_an_error_and_no_misses() {
     child.stdin.take().unwrap().write_all(b"go\nverify\n").unwrap();
     let mut rest = String::new();
     said.read_to_string(&mut rest).unwrap();
-    assert!(rest.starts_with("timed\nerror the cache was lost: 10 operations"), "{rest}");
+    assert!(
+        rest.starts_with("timed\nerror the cache can no longer be used: 10 operations"),
+        "{rest}"
+    );
     assert_eq!(child.wait().unwrap().code(), Some(FAILURE));
 }
 

@@ -478,11 +478,7 @@ fn the_environment_is_clean_and_does_not_leak_into_the_other_condition() {
 fn wrong_arguments_say_what_to_write() {
     let directory = folder();
     for (options, command, part) in [
-        (
-            &["--keep-env"][..],
-            &["true"][..],
-            "nothing tells a start with the cache from one without",
-        ),
+        (&["--keep-env"][..], &["true"][..], "starts with and without the cache would not differ"),
         (&["--off", "X"], &["true"], "NAME=VALUE"),
         (&["--off", "=1"], &["true"], "NAME=VALUE"),
         (&["--off", "X=1", "--ready", "soon"], &["true"], "known: exit, port:8080"),

@@ -36,7 +36,8 @@ fn write_bytes(out: &mut impl Write, key: &[u8], end: u8) -> anyhow::Result<()> 
     if key.contains(&end) {
         let (option, other) = if end == 0 { ("--null", "") } else { ("--raw", " or with --null") };
         bail!(
-            "the key '{}' contains the separator of {option}; list the keys without {option}{other}",
+            "the key '{}' contains the character that {option} prints after each key; list the \
+             keys without {option}{other}",
             notation::escape(key)
         );
     }

@@ -23,7 +23,8 @@ pub(crate) fn run(arguments: &Convert) -> anyhow::Result<()> {
     let is_hpt = name.ends_with(HPT);
     if !is_hpt && !name.ends_with(ORACLE_GENERAL) {
         bail!(
-            "{name}: the last path is the file to write, whose name ends in {HPT} or {ORACLE_GENERAL}"
+            "{name}: the last path names the file to write, and has to end in {HPT} or \
+             {ORACLE_GENERAL}"
         );
     }
     output::target::check(target)?;

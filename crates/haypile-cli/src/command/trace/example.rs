@@ -27,7 +27,10 @@ pub(crate) fn run(arguments: &Example) -> anyhow::Result<()> {
     let name = path.display();
     match fs::read(path) {
         Ok(there) if there == TRACE => {}
-        Ok(_) => bail!("{name} is another file; --output names a new one"),
+        Ok(_) => bail!(
+            "{name} exists and is not the example trace; name another file with \
+        --output"
+        ),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             if let (None, Some(folder)) = (&arguments.output, path.parent()) {
                 fs::create_dir_all(folder)
@@ -39,7 +42,8 @@ pub(crate) fn run(arguments: &Example) -> anyhow::Result<()> {
         Err(error) => return Err(error).with_context(|| name.to_string()),
     }
     output::text(&format!(
-        "{name}: every file that a build of Redis opened, 40,053 requests. Next:\n  haypile advise {name} --budget 2MiB\n"
+        "{name}: every file that a build of Redis opened, 40,053 requests. Next:\n  haypile \
+         advise {name} --budget 2MiB\n"
     ))?;
     Ok(())
 }
