@@ -77,14 +77,13 @@
 // For haypile_entry: write the value if the entry still has the version `version`.
 #define HAYPILE_MODE_CAS 3
 
-// For a TTL: what the cache's URL says with `ttl=`; where it says nothing, the entry never
-// expires.
+// A TTL that means the `ttl=` of the cache's URL; without one, the entry never expires.
 #define HAYPILE_TTL_OF_CACHE -1
 
-// For a TTL: the entry never expires. It may still be evicted.
+// A TTL that means that the entry never expires. It may still be evicted.
 #define HAYPILE_TTL_NEVER -2
 
-// Outcome of a call. Zero and above is an answer; below zero is an error, whose text
+// Outcome of a call. Zero and above is a result; below zero is an error, whose text
 // haypile_last_error() returns. Later versions may add values of both kinds.
 enum haypile_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -103,7 +102,7 @@ enum haypile_status
     HAYPILE_TOO_SMALL = 3,
     // There is nothing more: no further key or level.
     HAYPILE_END = 4,
-    // Another caller still computes the value, and the caller's `wait_ms` has passed.
+    // Another caller is still computing the value, and the caller's `wait_ms` is over.
     HAYPILE_PENDING = 5,
     // The entry still has the version that the caller of haypile_get_if_changed() knows.
     HAYPILE_UNCHANGED = 6,
@@ -111,13 +110,13 @@ enum haypile_status
     HAYPILE_ERROR_ARGUMENT = -1,
     // The cache could not be opened: the URL is wrong, or what it names cannot be used.
     HAYPILE_ERROR_OPEN = -2,
-    // The key is longer than the cache takes.
+    // The key is longer than the cache allows.
     HAYPILE_ERROR_KEY_TOO_LONG = -3,
-    // The value is larger than the cache takes. The old value stays.
+    // The value is larger than the cache allows. The old value stays.
     HAYPILE_ERROR_VALUE_TOO_LARGE = -4,
-    // There is no memory.
+    // No memory could be allocated.
     HAYPILE_ERROR_OUT_OF_MEMORY = -5,
-    // haypile_incr() or haypile_decr() met a value that is not a number. The value stays.
+    // haypile_incr() or haypile_decr() found a value that is not a number. The value stays.
     HAYPILE_ERROR_NOT_A_COUNTER = -6,
     // Another user of the cache has closed it; or a forked child cannot use it, as the rules say, and has
     // to open it again.
@@ -148,76 +147,75 @@ typedef int32_t haypile_status;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// A cache. haypile_open() makes it and haypile_close() ends it.
+// An open cache. haypile_open() makes it and haypile_close() ends it.
 typedef struct haypile_cache haypile_cache;
 
-// The right to compute the value of a key, or a place among those who wait for it. haypile_try_claim() makes it and ends
-// it with a value; haypile_complete() or haypile_release() ends it otherwise, in any thread, once, before the cache is
-// closed.
+// The right to compute the value of a key, or a wait for the caller that has this right. haypile_try_claim() makes
+// it and ends it with a value; haypile_complete() or haypile_release() ends it otherwise, in any thread, once,
+// before the cache is closed.
 typedef struct haypile_claim haypile_claim;
 
-// The work of computing a value in another thread. haypile_get_or_refresh_in() makes it;
+// A job: the work of computing a value in another thread. haypile_get_or_refresh_in() makes it;
 // haypile_run_job() or haypile_drop_job() ends it, in any thread, once.
 typedef struct haypile_job haypile_job;
 
-// An iteration over the keys of a cache. haypile_list_keys() makes it and haypile_free_keys() frees
-// it. One thread at a time may use it. It may outlive its cache, but ends with
-// HAYPILE_ERROR_CLOSED then.
+// An iteration over the keys of a cache. haypile_list_keys() makes it and haypile_free_keys() frees it. One thread
+// at a time may use it. It may outlive its cache, but ends with HAYPILE_ERROR_CLOSED then.
 typedef struct haypile_keys haypile_keys;
 
-// Where a computation puts its value, with haypile_output_append().
+// The buffer for the value of a computation, which appends to it with haypile_output_append().
 typedef struct haypile_output haypile_output;
 
-// A value that stays readable until haypile_unpin(), which any thread may call. Threads may read it
+// A value that was read and stays readable until haypile_unpin(), which any thread may call. Threads may read it
 // at once. It may outlive its cache.
 typedef struct haypile_pinned haypile_pinned;
 
-// A write that has its place and waits for its bytes. haypile_reserve() makes it; haypile_commit()
+// A prepared write that waits for its value. haypile_reserve() makes it; haypile_commit()
 // or haypile_cancel() ends it, in any thread, before the cache is closed.
 typedef struct haypile_reservation haypile_reservation;
 
-// The values of several keys. haypile_get_many() makes them and haypile_free_values() frees them.
-// They stay after the cache is closed.
+// The values of several keys that were read at once. haypile_get_many() makes them and haypile_free_values() frees
+// them. They stay after the cache is closed.
 typedef struct haypile_values haypile_values;
 
 // The name of a group: 1 to 250 bytes.
 typedef struct haypile_group {
-    // The bytes of the name.
+    // The bytes of the name of the group.
     const void *name;
-    // The number of these bytes.
+    // The length of the name in bytes.
     size_t name_bytes;
 } haypile_group;
 
-// Computes a value: appends its bytes to `output` and returns zero, or anything else if it cannot.
-// It has to return: neither longjmp() nor an exception may leave it.
+// A function of the program that computes a value: it appends the bytes to `output` and returns zero, or any other
+// number if it fails. It has to return: neither longjmp() nor an exception may leave it.
 typedef int (*haypile_compute)(void *context, struct haypile_output *output);
 
 // Limits of a cache. Later versions append fields.
 typedef struct haypile_limits {
-    // The longest key.
+    // The length of the longest key, in bytes.
     uint64_t max_key_bytes;
-    // The longest value under an empty key. A longer key can leave less.
+    // The length of the longest value under an empty key, in bytes. A longer key can leave less.
     uint64_t max_value_bytes;
-    // The bound on the whole cache; zero where there is none or it is not known.
+    // The bound on the whole cache in bytes; zero if there is none or it is not known.
     uint64_t capacity_bytes;
 } haypile_limits;
 
-// A lease: the right to store a value, until its key changes. Its bytes may be copied, and used by another process that
-// shares the cache.
+// A lease: the right to store a value, until its key changes. Its bytes may be copied, and used by another process
+// that shares the cache.
 typedef struct haypile_lease {
-    // Of no meaning to anybody but the cache.
+    // The encoded lease; only the cache can interpret it.
     uint8_t bytes[32];
 } haypile_lease;
 
-// One of several keys.
+// One of the keys of haypile_get_many() or haypile_delete_many().
 typedef struct haypile_key {
     // The bytes of the key.
     const void *key;
-    // The number of these bytes.
+    // The length of the key in bytes.
     size_t key_bytes;
 } haypile_key;
 
-// Properties of an entry at the time of reading. Later versions append fields.
+// Properties of an entry when it was read. Later versions append fields.
 typedef struct haypile_hit {
     // The version for haypile_cas(), if `has_version` is not zero.
     uint64_t version;
@@ -231,27 +229,27 @@ typedef struct haypile_hit {
     uint32_t level;
 } haypile_hit;
 
-// One of several writes.
+// One of the writes of haypile_set_many().
 typedef struct haypile_entry {
     // The bytes of the key.
     const void *key;
-    // The number of these bytes.
+    // The length of the key in bytes.
     size_t key_bytes;
     // The bytes of the value.
     const void *value;
-    // The number of these bytes.
+    // The length of the value in bytes.
     size_t value_bytes;
-    // The TTL, as for haypile_set(). Zero is refused.
+    // The TTL in milliseconds, as for haypile_set(). Zero is an error.
     int64_t ttl_ms;
-    // The version for HAYPILE_MODE_CAS. Other modes ignore it.
+    // The version that the entry has to have with HAYPILE_MODE_CAS. Other modes ignore it.
     uint64_t version;
-    // One of HAYPILE_MODE_SET, which is 0, HAYPILE_MODE_ADD, HAYPILE_MODE_REPLACE and
+    // The condition of the write: HAYPILE_MODE_SET, which is 0, HAYPILE_MODE_ADD, HAYPILE_MODE_REPLACE or
     // HAYPILE_MODE_CAS.
     int32_t mode;
 } haypile_entry;
 
-// Times of a computed value, in milliseconds. Set a structure to zeros, and then the fields that are
-// needed; `fresh_ms` always is. Later versions append fields.
+// The times for which a computed value is fresh, and stale but served, in milliseconds. Set a structure to zeros,
+// and then the fields that are needed; `fresh_ms` always is. Later versions append fields.
 //
 //     stored      next one computed     may be served      gone
 //       |----- fresh ----[--- early ---]|------ stale ------|
@@ -271,69 +269,69 @@ typedef struct haypile_freshness {
     int64_t wait_ms;
 } haypile_freshness;
 
-// Takes a job: hands it to another thread, which runs it, or drops it. Neither longjmp() nor an
-// exception may leave this function.
+// A function of the program that takes a job: it passes the job to another thread, which runs it, or drops it.
+// Neither longjmp() nor an exception may leave this function.
 typedef void (*haypile_executor)(void *context, struct haypile_job *job);
 
-// Counts since the cache was opened, and its current contents. A failed operation is counted
-// nowhere. Later versions append fields.
+// Statistics of a cache: counts since it was opened, and the size of its current contents. A failed operation is
+// counted nowhere. Later versions append fields.
 typedef struct haypile_stats {
-    // Reads that found a value.
+    // Number of reads that found a value.
     uint64_t hits;
-    // Reads that found none, or an expired one.
+    // Number of reads that found no value, or an expired one.
     uint64_t misses;
-    // Accepted writes, including those by haypile_incr() and haypile_decr().
+    // Number of accepted writes, including those by haypile_incr() and haypile_decr().
     uint64_t sets;
-    // Writes whose condition did not hold.
+    // Number of writes whose condition did not hold.
     uint64_t unmet;
-    // Deletions of an entry that was there. haypile_clear() counts none.
+    // Number of deletions that removed an entry. haypile_clear() is not counted.
     uint64_t deletes;
-    // Deletions that found no entry.
+    // Number of deletions that found no entry.
     uint64_t delete_misses;
-    // New TTLs for an entry that was there.
+    // Number of calls of haypile_touch() that found an entry.
     uint64_t touches;
-    // Calls of haypile_touch() that found no entry.
+    // Number of calls of haypile_touch() that found no entry.
     uint64_t touch_misses;
-    // Calls of haypile_incr() and haypile_decr() that found a counter.
+    // Number of calls of haypile_incr() and haypile_decr() that found a counter.
     uint64_t counts;
-    // Calls of haypile_incr() and haypile_decr() that found no entry.
+    // Number of calls of haypile_incr() and haypile_decr() that found no entry.
     uint64_t count_misses;
-    // Entries that were evicted to make room.
+    // Number of entries that were evicted to make room.
     uint64_t evictions;
-    // Entries that were removed because their TTL had passed.
+    // Number of entries that were removed because their TTL had passed.
     uint64_t expired;
-    // New entries that were accepted and not retained.
+    // Number of new entries that were accepted but not stored.
     uint64_t declined;
-    // Values that were found and could not be read back. The caller saw a miss.
+    // Number of values that were found but damaged. The caller saw a miss.
     uint64_t corrupt;
-    // Entries held now. Some of them may have expired.
+    // Number of entries now. Some of them may have expired.
     uint64_t entries;
-    // Bytes held now: keys, values and metadata.
+    // Number of bytes of all entries now: keys, values and metadata.
     uint64_t bytes;
-    // The bound on `bytes`; zero where there is none or it is not known.
+    // The bound on `bytes`; zero if there is none or it is not known.
     uint64_t capacity_bytes;
-    // Operations that were answered as by an empty cache, because the server could not be reached.
+    // Number of operations that were answered as by an empty cache, because the server could not be reached.
     uint64_t unreachable;
-    // Reads before computations that failed, and counted as misses; zero for a single level, as are
+    // Number of reads before computations that failed, and counted as misses; zero for a single level, as are
     // the next two.
     uint64_t failed_reads;
-    // Computed values that the cache refused to store. The callers got them.
+    // Number of computed values that the cache refused to store. The callers got them.
     uint64_t refused_values;
-    // Refreshes that failed while there was a value to serve.
+    // Number of refreshes that failed while there was a value to serve.
     uint64_t failed_refreshes;
-    // Entries that were loaded from a saved cache (`persist=`); zero until the loading has ended, as
+    // Number of entries that were loaded from a saved cache (`persist=`); zero until the loading has ended, as
     // are the next three.
     uint64_t loaded_entries;
-    // Nanoseconds of reading the saved cache.
+    // Time of reading the saved cache, in nanoseconds.
     uint64_t load_read_ns;
-    // Nanoseconds of checking it.
+    // Time of verifying the saved cache, in nanoseconds.
     uint64_t load_check_ns;
-    // Nanoseconds of inserting its entries.
+    // Time of inserting the entries of the saved cache, in nanoseconds.
     uint64_t load_insert_ns;
-    // Connections to a server that were lost while entries were to change, and of which the server
+    // Number of connections to a server that were lost while entries were to change, and of which the server
     // did not confirm that it had read them to their end. An older value can come back.
     uint64_t unfenced;
-    // Writes under a lease that were refused, because the key had changed since or may have; those of
+    // Number of writes under a lease that were refused, because the key had changed since or may have; those of
     // haypile_get_or_compute() among them.
     uint64_t revoked;
 } haypile_stats;
@@ -366,10 +364,11 @@ haypile_status haypile_clear(const struct haypile_cache *cache);
 // there was none. It is never NULL, and valid until the next error in this thread.
 const char *haypile_last_error(void);
 
-// Does the same as haypile_get_or_compute(), but calls no function of the program: a caller that has to compute the value does
-// so between two calls. It is for interpreters, whose code may leave by longjmp(), and for event loops.
+// Returns the value of a key, or the right to compute it, as haypile_get_or_compute() does without calling a function
+// of the program: a caller that gets the right computes the value itself, between two calls. It is for interpreters,
+// whose code may leave by longjmp(), and for event loops.
 //
-// Begin with `*claim` NULL, and go on with what the last call has left there:
+// Begin with `*claim` NULL, and pass the same `claim` to each further call:
 //
 //     haypile_claim *claim = NULL;
 //     int64_t wait_ms;
@@ -383,10 +382,10 @@ const char *haypile_last_error(void);
 //
 // HAYPILE_OK with the value, which the caller frees with haypile_free(); `*claim` is NULL then, as after an error.
 // HAYPILE_MISS if this caller has to compute the value; nobody else of those who share the cache does until
-// haypile_complete() or haypile_release(), or the end of its process. HAYPILE_PENDING if another caller computes it: call
-// again within `out_wait_ms`, which is more than zero, with the same key; haypile_release() gives up. The waits are
-// bounded as those of haypile_get_or_compute() are; a claim that waits for itself, because its holder asks for the same key,
-// waits up to that bound.
+// haypile_complete() or haypile_release(), or the end of its process. HAYPILE_PENDING if another caller computes it:
+// call again within `out_wait_ms`, which is more than zero, with the same key; haypile_release() gives up. The waits
+// are bounded as those of haypile_get_or_compute() are; a claim that waits for itself, because its holder asks for
+// the same key, waits up to that bound.
 //
 // A child of a fork that inherits a claim can only release it, which changes nothing for its parent.
 haypile_status haypile_try_claim(const struct haypile_cache *cache,
@@ -398,16 +397,16 @@ haypile_status haypile_try_claim(const struct haypile_cache *cache,
                                  size_t *out_value_bytes,
                                  int64_t *out_wait_ms);
 
-// Stores a computed value, unless its key has changed since the computation began, hands it to all who wait for it, and
-// frees the claim. It goes into `group_count` groups; NULL and zero for none. HAYPILE_OK also if the cache did not store the value. An
-// error leaves nothing stored, and frees the claim as well.
+// Stores a computed value, unless its key has changed since the computation began, hands it to all who wait for it,
+// and frees the claim. It goes into `group_count` groups; NULL and zero for none. HAYPILE_OK also if the cache did
+// not store the value. An error leaves nothing stored, and frees the claim as well.
 haypile_status haypile_complete(struct haypile_claim *claim,
                                 const void *value,
                                 size_t value_bytes,
                                 const struct haypile_group *groups,
                                 size_t group_count);
 
-// Ends a claim without a value: one of those who wait computes instead. NULL is allowed.
+// Ends a claim without a value; one of the waiting callers computes instead. NULL is allowed.
 void haypile_release(struct haypile_claim *claim);
 
 // Returns the value of a key; if there is none, calls `compute` with `context` and stores its
@@ -418,10 +417,9 @@ void haypile_release(struct haypile_claim *claim);
 // and the others wait for that one. HAYPILE_ERROR_COMPUTES_ITSELF if the computation of a key asks
 // for that key. The function returns a value even if the cache refuses to store it.
 //
-// A caller that has waited for `compute_wait=` of the URL in total, 30 seconds by default, computes
-// itself. If one computation takes that long, one of the waiting callers takes over, and the others
-// wait for that one as long again at most. The bound is one second if the computing process is
-// stopped or frozen.
+// A caller that has waited for `compute_wait=` of the URL in total, 30 seconds by default, computes itself. If one
+// computation takes that long, one of the waiting callers takes over, and the others wait for that one as long again
+// at most. The bound is one second if the computing process is stopped or frozen.
 haypile_status haypile_get_or_compute(const struct haypile_cache *cache,
                                       const void *key,
                                       size_t key_bytes,
@@ -446,7 +444,7 @@ haypile_status haypile_incr(const struct haypile_cache *cache,
                             uint64_t delta,
                             uint64_t *out_number);
 
-// Subtracts from a counter and stops at zero; otherwise as haypile_incr().
+// Subtracts from a counter, but not below zero, and returns the new number; see haypile_incr().
 haypile_status haypile_decr(const struct haypile_cache *cache,
                             const void *key,
                             size_t key_bytes,
@@ -458,9 +456,9 @@ haypile_status haypile_get_limits(const struct haypile_cache *cache,
                                   struct haypile_limits *out_limits,
                                   size_t limits_bytes);
 
-// Returns the number of entries, in the cache's namespace if it has one. Some of them may have
-// expired.
-haypile_status haypile_len(const struct haypile_cache *cache, uint64_t *out_entries);
+// Returns the number of entries, in the cache's namespace if it has one. Some of them may have expired.
+haypile_status haypile_len(const struct haypile_cache *cache,
+                           uint64_t *out_entries);
 
 // Returns the bytes that the entries occupy: keys, values and metadata.
 haypile_status haypile_bytes(const struct haypile_cache *cache, uint64_t *out_bytes);
@@ -481,10 +479,10 @@ haypile_status haypile_url(const struct haypile_cache *cache, char **out_text);
 haypile_status haypile_warnings(const struct haypile_cache *cache,
                                 char **out_text);
 
-// Returns the levels of a cache that this user does not have alone, so that others may have written their entries: a server, or a
-// file that belongs to another user, or that others may write or read. A program asks before it loads what runs code, such as
-// a Storable of Perl or a pickle of Python. Text for people, one a line, empty if there are none. It ends with a zero, and the caller frees
-// it with haypile_free().
+// Returns the levels of a cache that this user does not have alone, so that others may have written their entries: a
+// server, or a file that belongs to another user, or that others may write or read. A program asks before it loads
+// what runs code, such as a Storable of Perl or a pickle of Python. Text for people, one a line, empty if there are
+// none. It ends with a zero, and the caller frees it with haypile_free().
 haypile_status haypile_writable_by_others(const struct haypile_cache *cache,
                                           char **out_text);
 
@@ -512,9 +510,9 @@ haypile_status haypile_set_in_groups(const struct haypile_cache *cache,
                                      size_t group_count,
                                      const struct haypile_lease *lease);
 
-// Does the same as haypile_get_or_compute(), and stores the value in groups. A value whose computation began
-// before one of them was invalidated is not stored, and whoever asks after that does not wait for it, but computes. In a
-// cache without groups, such as a server, each call computes and stores nothing.
+// Returns the value of a key, or computes it and stores it in groups, as haypile_get_or_compute() does. A value
+// whose computation began before one of the groups was invalidated is not stored; later callers do not wait for it,
+// but compute. In a cache without groups, such as a server, each call computes and stores nothing.
 haypile_status haypile_get_or_compute_in_groups(const struct haypile_cache *cache,
                                                 const void *key,
                                                 size_t key_bytes,
@@ -526,8 +524,8 @@ haypile_status haypile_get_or_compute_in_groups(const struct haypile_cache *cach
                                                 void **out_value,
                                                 size_t *out_value_bytes);
 
-// Makes every entry of a group a miss, for all processes that share the cache, and every value that is computed from what
-// was read before. It takes the same time for one entry as for a million.
+// Makes every entry of a group a miss, for all processes that share the cache, and every value that is computed from
+// what was read before. It takes the same time for one entry as for a million.
 haypile_status haypile_invalidate(const struct haypile_cache *cache,
                                   const void *group,
                                   size_t group_bytes);
@@ -566,7 +564,7 @@ haypile_status haypile_get_lease(const struct haypile_cache *cache,
                                  struct haypile_lease *out_lease);
 
 // Writes a value under a lease. HAYPILE_NOT_STORED if anybody has deleted or written the key since the lease was
-// granted, in whatever process, or may have: nothing has changed then.
+// granted, in any process, or may have; nothing is written then.
 haypile_status haypile_set_leased(const struct haypile_cache *cache,
                                   const void *key,
                                   size_t key_bytes,
@@ -575,32 +573,31 @@ haypile_status haypile_set_leased(const struct haypile_cache *cache,
                                   int64_t ttl_ms,
                                   const struct haypile_lease *lease);
 
-// Returns the values of `key_count` keys, in their order; haypile_values_at() reads them. An error
-// of any key ends the call, and haypile_last_error() names its index. A key without a value is not
-// an error.
+// Returns the values of `key_count` keys, in their order; haypile_values_at() reads them. An error of any key ends
+// the call, and haypile_last_error() names its index. A key without a value is not an error.
 haypile_status haypile_get_many(const struct haypile_cache *cache,
                                 const struct haypile_key *keys,
                                 size_t key_count,
                                 struct haypile_values **out_values);
 
-// Returns the value of the key at this index, counted from zero. It stays until
+// Returns the value of the key with this index in haypile_get_many(), counted from zero. It stays until
 // haypile_free_values(); do not free it. HAYPILE_MISS if the key has no value.
 haypile_status haypile_values_at(const struct haypile_values *values,
                                  size_t index,
                                  const void **out_value,
                                  size_t *out_value_bytes);
 
-// Returns the properties of the entry at this index; `hit_bytes` is sizeof(haypile_hit).
+// Returns the properties of the entry with this index in haypile_get_many(); `hit_bytes` is sizeof(haypile_hit).
 // HAYPILE_MISS if the key has no value.
 haypile_status haypile_values_hit(const struct haypile_values *values,
                                   size_t index,
                                   struct haypile_hit *out_hit,
                                   size_t hit_bytes);
 
-// Frees values. NULL is allowed.
+// Frees the values that haypile_get_many() returned. NULL is allowed.
 void haypile_free_values(struct haypile_values *values);
 
-// Does `entry_count` writes. They are independent: if one fails, the others are still done.
+// Writes `entry_count` entries. The writes are independent: if one fails, the others are still done.
 // `out_statuses` has room for a status of each, in their order, or is NULL: HAYPILE_OK,
 // HAYPILE_NOT_STORED, HAYPILE_MISS as from haypile_cas(), or an error. Returns the first error, whose
 // index haypile_last_error() names; HAYPILE_OK if there is none, even if a condition did not hold.
@@ -618,7 +615,7 @@ haypile_status haypile_delete_many(const struct haypile_cache *cache,
                                    size_t key_count,
                                    haypile_status *out_statuses);
 
-// Returns the value of a key in place, where the cache can, and otherwise a copy of it. The value
+// Returns the value of a key in place, in the memory of the cache, if possible, and otherwise a copy. The value
 // does not change until haypile_unpin(), even if its entry is overwritten, deleted or evicted; but
 // the cache cannot use its room in the meantime. A forked child must not read a value that its parent
 // has pinned. HAYPILE_MISS if the key has no value; `out_pinned` is NULL then.
@@ -629,9 +626,8 @@ haypile_status haypile_get_pinned(const struct haypile_cache *cache,
                                   const void **out_value,
                                   size_t *out_value_bytes);
 
-// Does the same as haypile_get_pinned() for a program that keeps many values for long: a `file:`
-// cache keeps short values in place as well, where haypile_get_pinned() copies them because that is
-// faster.
+// Returns the value of a key like haypile_get_pinned(), for a program that keeps many values for long: a `file:`
+// cache keeps short values in place as well, where haypile_get_pinned() copies them because that is faster.
 haypile_status haypile_get_in_place(const struct haypile_cache *cache,
                                     const void *key,
                                     size_t key_bytes,
@@ -639,25 +635,23 @@ haypile_status haypile_get_in_place(const struct haypile_cache *cache,
                                     const void **out_value,
                                     size_t *out_value_bytes);
 
-// Returns the properties of the entry at the time of reading; `hit_bytes` is sizeof(haypile_hit).
+// Returns the properties that the entry of a pinned value had when it was read; `hit_bytes` is sizeof(haypile_hit).
 haypile_status haypile_pinned_hit(const struct haypile_pinned *pinned,
                                   struct haypile_hit *out_hit,
                                   size_t hit_bytes);
 
-// Ends the reading of a pinned value; nobody may read its bytes any more. NULL is allowed.
+// Releases a pinned value; nobody may read its bytes any more. NULL is allowed.
 void haypile_unpin(struct haypile_pinned *pinned);
 
-// Returns the value of a key, in memory that the caller frees with haypile_free(). HAYPILE_MISS if
-// there is none.
+// Returns the value of a key, in memory that the caller frees with haypile_free(). HAYPILE_MISS if there is none.
 haypile_status haypile_get(const struct haypile_cache *cache,
                            const void *key,
                            size_t key_bytes,
                            void **out_value,
                            size_t *out_value_bytes);
 
-// Copies the value of a key into a buffer of `buffer_bytes`, and returns its length. HAYPILE_MISS
-// if there is none; HAYPILE_TOO_SMALL, with the length, if it does not fit. The value may have
-// changed by the next call.
+// Copies the value of a key into a buffer of `buffer_bytes`, and returns its length. HAYPILE_MISS if there is none;
+// HAYPILE_TOO_SMALL, with the length, if it does not fit. The value may have changed by the next call.
 haypile_status haypile_get_into(const struct haypile_cache *cache,
                                 const void *key,
                                 size_t key_bytes,
@@ -671,14 +665,13 @@ haypile_status haypile_contains(const struct haypile_cache *cache,
                                 const void *key,
                                 size_t key_bytes);
 
-// Frees a value. NULL is allowed.
+// Frees a value that a function of this library returned. NULL is allowed.
 void haypile_free(void *value);
 
-// Does the same as haypile_get_or_compute(), with a value that is refreshed while it is served: when
-// it is due, according to `freshness`, one caller computes the next value and gets it, and the others
-// get the current value at once. If the computation fails, its caller gets the current value as long
-// as there is one, and a later call tries again. The next value replaces only the one that was served:
-// if the entry was written in the meantime, it stays.
+// Does the same as haypile_get_or_compute(), with a value that is refreshed while it is served: when it is due,
+// according to `freshness`, one caller computes the next value and gets it, and the others get the current value at
+// once. If the computation fails, its caller gets the current value as long as there is one, and a later call tries
+// again. The next value replaces only the one that was served: if the entry was written in the meantime, it stays.
 //
 // Callers wait only while the key has no value. HAYPILE_PENDING if one has waited for `wait_ms`; it has
 // no value then, and nothing has changed. `freshness_bytes` is sizeof(haypile_freshness).
@@ -716,7 +709,7 @@ haypile_status haypile_get_or_refresh_in(const struct haypile_cache *cache,
 // HAYPILE_OK even if the computation fails, which haypile_get_stats() counts.
 haypile_status haypile_run_job(struct haypile_job *job);
 
-// Frees a job that shall not run; the value stays due for the next call. NULL is allowed.
+// Frees a job without running it; the next call starts the refresh again. NULL is allowed.
 void haypile_drop_job(struct haypile_job *job);
 
 // Prepares a write of exactly `value_bytes`, so that a program can produce the value where it will
@@ -738,7 +731,7 @@ haypile_status haypile_reserve(const struct haypile_cache *cache,
 // condition does not hold; HAYPILE_MISS as from haypile_cas().
 haypile_status haypile_commit(struct haypile_reservation *reservation);
 
-// Ends a reservation without a write. NULL is allowed.
+// Drops a reservation without writing. NULL is allowed.
 void haypile_cancel(struct haypile_reservation *reservation);
 
 // Returns the statistics of a cache. `stats_bytes` is sizeof(haypile_stats), so that a program
@@ -754,11 +747,10 @@ haypile_status haypile_get_level_stats(const struct haypile_cache *cache,
                                        struct haypile_stats *out_stats,
                                        size_t stats_bytes);
 
-// Returns the value of a key, in memory that the caller frees with haypile_free(), and its version
-// for haypile_cas() and haypile_delete_version(). Each write of an entry changes its version, even
-// one of the same bytes; a version means something only in the cache that returned it.
-// HAYPILE_MISS if the key has no value; HAYPILE_ERROR_UNSUPPORTED if it has one, in a cache without
-// versions.
+// Returns the value of a key, in memory that the caller frees with haypile_free(), and its version for haypile_cas()
+// and haypile_delete_version(). Each write of an entry changes its version, even one of the same bytes; a version
+// means something only in the cache that returned it. HAYPILE_MISS if the key has no value;
+// HAYPILE_ERROR_UNSUPPORTED if it has one, in a cache without versions.
 haypile_status haypile_get_versioned(const struct haypile_cache *cache,
                                      const void *key,
                                      size_t key_bytes,
