@@ -95,16 +95,13 @@ fn bad_syntax_says_the_syntax() {
 #[test]
 fn what_is_not_there_is_said_plainly() {
     says("file:/nonexistent/app.haypile", &["/nonexistent/app.haypile", "No such file"]);
-    says("file:/nonexistent/app.haypile,mode=ro", &["there is no", "open it once for writing"]);
+    says("file:/nonexistent/app.haypile,mode=ro", &["does not exist", "open it once for writing"]);
     says("file:/tmp", &["directory", "ordinary file"]);
     says("file:/tmp/x,size=1KiB", &["1KiB", "1MiB", "1024GiB"]);
-    says(
-        "memcached://127.0.0.1:11211",
-        &["memcached", "not registered in this program", "memory, none"],
-    );
-    says("redis://127.0.0.1:6379/0", &["redis", "the crate that opens it"]);
+    says("memcached://127.0.0.1:11211", &["memcached", "not registered the crate", "memory, none"]);
+    says("redis://127.0.0.1:6379/0", &["redis", "the crate that opens them"]);
     says("redis+unix:/run/redis.sock", &["redis+unix", "not registered"]);
-    says("redis+cluster:127.0.0.1:7000", &["redis+cluster", "the crate that opens it"]);
+    says("redis+cluster:127.0.0.1:7000", &["redis+cluster", "the crate that opens them"]);
     says("memory:size=1MiB+redis:h", &["redis", "not registered"]);
     says("memory:compress=gzip", &["compress", "gzip", "lz4", "zstd:LEVEL", "from 1", "to 19"]);
     says("memory:compress=zstd:20", &["compress", "zstd:20", "to 19"]);

@@ -57,7 +57,10 @@ fn set(store: &dyn Store, key: &[u8], value: &[u8]) {
 fn use_all(store: &dyn Store) {
     let refused = |outcome: Result<(), Error>| {
         let error = outcome.expect_err("nothing can be written").to_string();
-        assert!(error.contains("lies on btrfs") && error.contains("67108864 are free"), "{error}");
+        assert!(
+            error.contains("lies on btrfs") && error.contains("67108864 bytes are free"),
+            "{error}"
+        );
     };
     refused(store.set(b"key", b"another", &SetOptions::set()).map(drop));
     refused(store.delete(b"key").map(drop));
@@ -72,7 +75,7 @@ fn use_all(store: &dyn Store) {
     assert_eq!(store.stats().expect("counts").entries, 3);
     assert!(matches!(store.claim(b"computed", None), Ok(Claim::Unneeded)));
     assert!(
-        store.warnings()[0].contains("this process only reads until"),
+        store.warnings()[0].contains("this process only reads the cache until"),
         "{:?}",
         store.warnings()
     );
@@ -90,7 +93,7 @@ fn filled(setting: &Setting) -> Arc<dyn Store> {
 fn a_file_on_btrfs_is_warned_of() {
     let setting = Setting::new();
     let warnings = setting.open().warnings();
-    assert!(warnings[0].contains("lies on btrfs") && warnings[0].contains("less than 67108864"));
+    assert!(warnings[0].contains("lies on btrfs") && warnings[0].contains("fewer than 67108864"));
     set_free_bytes(None);
     assert_eq!(setting.open().warnings(), [""; 0]);
 }
