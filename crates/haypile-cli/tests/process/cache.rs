@@ -325,7 +325,7 @@ fn a_cache_in_a_file_is_used_the_same_way() {
     let (place, dir) = (Place::new(), TempDir::new().unwrap());
     let path = path_in(&dir, "app.haypile");
     let url = format!("file://{path}?size=2MiB");
-    assert!(fail(&["get", &url, "key"]).contains(" is not made; "));
+    assert!(fail(&["get", &url, "key"]).contains(" is not created; "));
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     assert_eq!(status(&["add", &url, "key", "value", "--ttl", "2days"]), 0);
     assert_eq!(status(&["add", &url, "key", "other"]), NEGATIVE);

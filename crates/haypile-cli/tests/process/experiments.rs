@@ -131,7 +131,10 @@ fn a_file_outside_of_the_measured_directory_is_refused() {
                 .unwrap();
         assert_eq!(output.status.code(), Some(FAILURE));
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(message.contains(&format!("persist={path} leaves the directory")), "{message}");
+        assert!(
+            message.contains(&format!("persist={path} is outside of the directory")),
+            "{message}"
+        );
     }
     assert_eq!(elsewhere.path().read_dir().expect("it is there").count(), 0);
 }

@@ -210,7 +210,7 @@ fn a_game_is_drawn_once_for_each_size_with_a_cache_and_each_time_without() {
     assert_eq!(rendered("pixmap-cache"), of([101, 0, 101, 0]));
     assert_eq!(fs::read_dir(Path::new(place)).unwrap().count(), 0);
     let refused = haypile(&[&game[..], &["--theme", "breeze"]].concat()).output().unwrap();
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("--theme is of icons"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--theme applies to icons only"));
 }
 
 #[test]

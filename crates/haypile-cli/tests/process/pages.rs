@@ -163,7 +163,8 @@ fn what_is_out_of_the_ordinary_is_said() {
     let (said, shown) = (text(output.stderr), text(output.stdout));
     assert!(output.status.success(), "{said}");
     assert!(
-        said.contains("25 % of the working set is less than") && said.contains("1MiB"),
+        said.contains("25 % of the working set is below the smallest size")
+            && said.contains("1MiB"),
         "{said}"
     );
     assert!(!shown.contains("-0.0"), "{shown}");
@@ -181,7 +182,7 @@ fn a_time_that_is_over_ends_the_pass_without_a_link() {
     let output = haypile(&[&PAGES[..], &["--time", "0s"]].concat()).output().unwrap();
     assert_eq!(output.status.code(), Some(FAILURE));
     let said = text(output.stderr);
-    assert!(said.contains("0 of 4 were loaded, and are kept"), "{said}");
+    assert!(said.contains("0 of 4 cache configurations were measured, and are kept"), "{said}");
 }
 
 /// The children of a process.
@@ -349,7 +350,7 @@ fn wrong_arguments_name_what_is_allowed() {
         (&["pages", "--disk-at", "x=/nowhere/at/all"], "/nowhere/at/all"),
         (&["pages", "no-such.har"], "no-such.har"),
         (&["pages", "--manifest", "none.txt"], "none.txt"),
-        (&["loop", "--http=false", "--origin-delay", "27ms"], "write --http"),
+        (&["loop", "--http=false", "--origin-delay", "27ms"], "add --http"),
         (&["loop", "--http", "-s", "moka"], "moka"),
         (&["resources", "nothing.txt"], "nothing.txt"),
     ] {

@@ -223,7 +223,7 @@ fn commands_of_their_own_tell_the_conditions_apart() {
     };
     assert!(read("off") >= 3_000_000 && read("with") < 1_000_000);
     let alone = haypile(&["lab", "startup", "--off-command", "cat big"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&alone.stderr).contains("of the other condition after --"));
+    assert!(String::from_utf8_lossy(&alone.stderr).contains("write the other command after --"));
 }
 
 #[test]
