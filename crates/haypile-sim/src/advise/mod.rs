@@ -89,7 +89,7 @@ pub struct SizeTried {
     pub capacity: u64,
     /// The policy with the highest hit ratio at this size.
     pub best: String,
-    /// The hit ratio of that policy.
+    /// The hit ratio of the best policy at this size.
     pub hit_ratio: f64,
     /// The hit ratio of LRU at this size.
     pub lru_hit_ratio: f64,
@@ -132,9 +132,9 @@ impl Lead {
 pub struct MoreBytes {
     /// The name of the policy with more bytes.
     pub policy: String,
-    /// The byte hit ratio of that policy.
+    /// The byte hit ratio of the policy that serves more bytes.
     pub byte_hit_ratio: f64,
-    /// The hit ratio of that policy, in requests.
+    /// The hit ratio, in requests, of the policy that serves more bytes.
     pub hit_ratio: f64,
 }
 
