@@ -92,7 +92,7 @@ impl State {
         epoch.unshared.extend(stamp.filter(|_| is_kept).map(|it| SeenPicture::new(hash, it)));
     }
 
-    /// Uses the checks of another process for this one, so that the epoch began with them.
+    /// Takes over the checks of files that another process has shared, as this epoch's first checks.
     pub(super) fn take_over(&mut self, trust: Trust) {
         let Some(epoch) = &mut self.epoch else { return };
         epoch.since_ns = trust.moment_ns;
