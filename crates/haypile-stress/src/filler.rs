@@ -17,7 +17,7 @@ const PLACES: usize = 2 << 20;
 
 static FILLER: OnceLock<Box<[u8]>> = OnceLock::new();
 
-/// Returns `bytes` bytes, at most [`LONGEST_SLICE_BYTES`], that an identity determines, the same in
+/// Returns `bytes` filler bytes, at most [`LONGEST_SLICE_BYTES`], that an identity determines, the same in
 /// every process.
 pub(crate) fn slice(identity: u64, bytes: usize) -> &'static [u8] {
     let filler = FILLER.get_or_init(|| {
