@@ -45,7 +45,7 @@ pub struct IconsOptions {
     /// Icon themes, by the names of their folders, or generated
     #[arg(long, value_name = "THEMES", value_delimiter = ',', default_value = "breeze,Adwaita")]
     pub theme: Vec<String>,
-    /// Numbers of icons
+    /// Numbers of icons to load
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "10,100,300,1000", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub icons: Vec<u32>,
     /// Size of the icons, in pixels

@@ -40,10 +40,10 @@ pub struct MicroOptions {
     /// Number of keys
     #[arg(long, value_name = "KEYS", value_delimiter = ',', default_value = "100000")]
     pub keys: Vec<u32>,
-    /// Length of keys
+    /// Length of keys in bytes
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "36")]
     pub key_bytes: Vec<u32>,
-    /// Size of values
+    /// Size of values in bytes
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "160")]
     pub value_bytes: Vec<u32>,
     /// Distribution of the requested keys: uniform, or zipf and its exponent

@@ -78,7 +78,8 @@ impl TimeLimit {
     ) -> anyhow::Result<()> {
         if self.begin.elapsed() > self.limit {
             bail!(
-                "the {} that --time allows are over; over the link {link}, {done} of {all} cache \
+                "--time allows {}, and that time is over; over the link {link}, {done} of {all} \
+                 cache \
                  configurations were measured, and are kept; allow more time, or choose fewer \
                  links, sizes or pages",
                 humantime::format_duration(self.limit)

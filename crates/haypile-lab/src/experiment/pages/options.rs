@@ -63,7 +63,7 @@ pub struct PagesOptions {
     /// Weight of a generated page, instead of the percentile's
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "percentile")]
     pub weight: Option<ByteSize>,
-    /// Networks
+    /// Emulated networks over which the pages are loaded
     #[arg(long, value_name = "LINKS", value_delimiter = ',', default_value = "wifi", value_parser = link)]
     pub links: Vec<LinkProfile>,
     /// Sizes of the disk cache; also in per cent of the pages' working set, as in 50%

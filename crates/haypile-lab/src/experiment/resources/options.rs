@@ -35,7 +35,7 @@ pub struct ResourcesOptions {
     /// File with a list of resources, or a HAR file [default: a small page]
     #[arg(value_name = "LIST|HAR")]
     pub list: Option<PathBuf>,
-    /// Networks, as haypile lab pages --help lists them
+    /// Emulated networks over which the list is loaded; haypile lab pages --help lists them
     #[arg(long, value_name = "LINKS", value_delimiter = ',', default_value = "unshaped", value_parser = link)]
     pub links: Vec<LinkProfile>,
     /// Size of the memory cache

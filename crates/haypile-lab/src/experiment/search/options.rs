@@ -35,7 +35,7 @@ pub struct SearchOptions {
     #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_value = "0,50,100")]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=100))]
     pub fill: Vec<u8>,
-    /// Size of values
+    /// Size of values in bytes
     #[arg(long, value_name = "BYTES", default_value = "160")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1 << 30))]
     pub value_bytes: u32,

@@ -58,7 +58,7 @@ Examples:
 )))]
 #[command(mut_arg("timeout", |arg| arg.default_value("60").help("Seconds after which a start is an error")))]
 pub struct StartupOptions {
-    /// Program and arguments to start
+    /// Program to start, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
     /// Measure the caches in these built-in experiment files instead [default: all whose programs
