@@ -44,7 +44,7 @@ impl<'a, G: Ground> Lanes<'a, G> {
         LaneUse::decode(self.area.ground.load(at, Ordering::Relaxed))
     }
 
-    /// Returns the segment that an append lane's writers fill.
+    /// Returns the segment that the writers of an append lane are filling.
     pub(in crate::file) fn segment_of(&self, lane: u32) -> Option<u32> {
         // Who sees another name sees the hazards of those who appended before.
         let order = mutant::order("name-read", Ordering::Acquire);
