@@ -337,7 +337,7 @@ pub(crate) struct Simulate {
 #[command(next_help_heading = "Output")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option without a value")]
 pub(crate) struct Output {
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long, conflicts_with = "csv")]
     pub(crate) json: bool,
     /// Print CSV, one line per simulation
@@ -380,7 +380,7 @@ pub(crate) struct Advise {
     pub(crate) reading: Reading,
     #[command(flatten)]
     pub(crate) part: Part,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
@@ -399,7 +399,7 @@ pub(crate) struct Info {
     pub(crate) windows: NonZeroUsize,
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
@@ -479,7 +479,7 @@ Examples:
   haypile policies
   haypile simulate traces/redis-build.csv.zst --policy s3fifo:small=20,ghost=50 --size 4MiB")]
 pub(crate) struct Policies {
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -490,7 +490,7 @@ Examples:
   haypile schemes
   haypile set file:/tmp/app.haypile,size=16MiB,ttl=1h user:7 Ada")]
 pub(crate) struct Schemes {
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long, conflicts_with = "markdown")]
     pub(crate) json: bool,
     /// Print Markdown (docs/options.md)

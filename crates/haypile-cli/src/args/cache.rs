@@ -74,7 +74,7 @@ Examples:
 pub(crate) struct Get {
     #[command(flatten)]
     pub(crate) cache: Url,
-    /// Key
+    /// Key of the entry
     pub(crate) key: OsString,
     #[command(flatten)]
     pub(crate) form: KeyForm,
@@ -197,7 +197,7 @@ Examples:
 pub(crate) struct Incr {
     #[command(flatten)]
     pub(crate) cache: Url,
-    /// Key
+    /// Key of the entry
     pub(crate) key: OsString,
     /// Number to add; with a minus sign, to subtract
     #[arg(default_value = "1", allow_negative_numbers = true)]
@@ -275,7 +275,7 @@ pub(crate) struct Load {
     /// Skip and count bad lines and entries too large for the cache, instead of stopping at the first
     #[arg(long)]
     pub(crate) skip_bad: bool,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -17,7 +17,7 @@ pub(crate) struct Stat {
     /// File of a file:// cache, or the cache's URL
     #[arg(value_name = "FILE", value_parser = CacheFile::parser())]
     pub(crate) file: CacheFile,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Check {
     /// File of a file:// cache, or the cache's URL
     #[arg(value_name = "FILE", value_parser = CacheFile::parser())]
     pub(crate) file: CacheFile,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

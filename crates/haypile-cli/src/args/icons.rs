@@ -51,7 +51,7 @@ pub(crate) struct Warm {
     pub(crate) scale: u32,
     #[command(flatten)]
     pub(crate) place: IconPlace,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -80,7 +80,7 @@ pub(crate) struct Lookup {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) place: IconPlace,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -92,7 +92,7 @@ Example:
 pub(crate) struct IconsStat {
     #[command(flatten)]
     pub(crate) place: IconPlace,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -83,7 +83,7 @@ pub(crate) struct Subjects {
     /// Runners of further caches (docs/job.md describes how to write one)
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) rivals: Vec<PathBuf>,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -129,7 +129,7 @@ pub(crate) struct Compare {
     /// Percentage up to which a difference counts as none, however certain it is
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
     pub(crate) noise_floor: f64,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

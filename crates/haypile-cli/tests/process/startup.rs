@@ -450,7 +450,8 @@ fn a_command_that_empties_nothing_has_no_result_for_fill() {
 #[test]
 fn a_span_without_operations_is_named() {
     let directory = folder();
-    for (span, part) in [("file:/no/such/cache", "does not exist"), ("file:/etc/passwd", "passwd")] {
+    for (span, part) in [("file:/no/such/cache", "does not exist"), ("file:/etc/passwd", "passwd")]
+    {
         let output = run(&directory, &["--off", "X=1", "--span", span], &["true"]);
         let said = text(output.stderr);
         assert!(said.contains("was not used") && said.contains(part), "{said}");
