@@ -197,7 +197,7 @@ fn what_cannot_be_simulated_is_an_error_that_says_so() {
     for accounting in [Accounting::Bytes, Accounting::Relstorage, Accounting::Engine] {
         let none = error(&trace, |sweep| sweep.options.accounting = accounting);
         assert!(matches!(none, SimulateError::NoSizes), "{accounting}");
-        assert!(none.to_string().contains("say what values to assume"), "{none}");
+        assert!(none.to_string().contains("state sizes to assume"), "{none}");
     }
 
     let unknown = "stones".parse::<Accounting>().unwrap_err();
