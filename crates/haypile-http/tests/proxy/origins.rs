@@ -21,23 +21,28 @@ fn bytes_and_close(bytes: impl Into<String>) -> Reply {
 #[tokio::test]
 async fn failures_of_the_origin_are_named() {
     for (name, reply, expected, text) in [
-        ("nothing", bytes_and_close(""), 502, "breaks off"),
-        ("a reset", Reply::raw("").ending(Ending::Reset), 502, "breaks off"),
-        ("nonsense", bytes_and_close("nonsense\r\n\r\n"), 502, "breaks off"),
-        ("half a head", bytes_and_close(HEAD), 502, "breaks off"),
-        ("silence", Reply::raw("").ending(Ending::Hang), 504, "does not answer within 1s"),
-        ("an endless head", Reply::endless_head(), 502, "breaks off"),
+        ("nothing", bytes_and_close(""), 502, "broke off its response"),
+        ("a reset", Reply::raw("").ending(Ending::Reset), 502, "broke off its response"),
+        ("nonsense", bytes_and_close("nonsense\r\n\r\n"), 502, "broke off its response"),
+        ("half a head", bytes_and_close(HEAD), 502, "broke off its response"),
+        (
+            "silence",
+            Reply::raw("").ending(Ending::Hang),
+            504,
+            "did not begin its response within 1s",
+        ),
+        ("an endless head", Reply::endless_head(), 502, "broke off its response"),
         (
             "two lengths",
             bytes_and_close(format!("{HEAD}content-length: 1\r\ncontent-length: 2\r\n\r\nab")),
             502,
-            "breaks off",
+            "broke off its response",
         ),
         (
             "an unknown coding",
             bytes_and_close(format!("{HEAD}transfer-encoding: x\r\n\r\nab")),
             502,
-            "breaks off",
+            "broke off its response",
         ),
     ] {
         let origin = origin([reply]);
