@@ -101,7 +101,10 @@ fn a_subject_is_of_one_rival() {
     let root = checkout.path().join("rivals");
     let [good, thief] = ["good", "thief"].map(|name| root.join(name).join("rival.toml"));
     let (good, thief) = (good.display(), thief.display());
-    assert_eq!(error, format!("{thief}: the subject 'more' is in {good} too"));
+    assert_eq!(
+        error,
+        format!("{thief}: the subject 'more' belongs to the rival in {good} already")
+    );
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn one_subject_is_told_that_two_are_needed() {
     for one in ["@main", "memory:policy=lru,size=1MiB", "memory:policy=lru,size=1MiB@main"] {
         let error = rows(one).unwrap_err();
         assert!(matches!(error, CompareError::OneSubject { .. }), "{one}: {error}");
-        let told = format!("--subjects {one} is one subject");
+        let told = format!("--subjects {one} names one subject");
         assert!(error.to_string().starts_with(&told), "{error}");
     }
 }
