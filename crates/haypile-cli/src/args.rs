@@ -290,8 +290,8 @@ Examples:
   haypile simulate app.rec.* --policy lru,s3fifo --accounting engine"
 )]
 pub(crate) struct Simulate {
-    /// Trace files, plain or compressed (gz, bz2, xz, zstd); - is standard input. The files of one
-    /// recording are one trace
+    /// Trace files, plain or compressed (gz, bz2, xz, zstd, lz4, zip); - is standard input. The
+    /// files of one recording are one trace
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// Policies, separated by commas, with parameters as in s3fifo:small=10,threshold=1; belady is

@@ -4,6 +4,8 @@
 #[path = "support/hostile.rs"]
 mod hostile;
 
+use std::io::Write;
+
 use haypile_sim::trace::format::{DataSet, Format};
 use proptest::prelude::*;
 
@@ -162,7 +164,7 @@ proptest! {
 
     #[test]
     fn damaged_compressed_traces(
-        kind in 0..4usize,
+        kind in 0..6usize,
         changes in prop::collection::vec(change(), 0..5),
     ) {
         let plain = sample(Format::Arc);
@@ -175,7 +177,19 @@ proptest! {
             }
             1 => drain(&mut bzip2::bufread::BzEncoder::new(&plain[..], bzip2::Compression::new(level))),
             2 => drain(&mut liblzma::bufread::XzEncoder::new(&plain[..], level)),
-            _ => zstd::stream::encode_all(&plain[..], 3).expect("memory takes everything"),
+            3 => zstd::stream::encode_all(&plain[..], 3).expect("memory takes everything"),
+            4 => {
+                let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+                encoder.write_all(&plain).expect("memory takes everything");
+                encoder.finish().expect("memory takes everything")
+            }
+            _ => {
+                let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+                let options = zip::write::SimpleFileOptions::default();
+                archive.start_file("a.lis", options).expect("a file");
+                archive.write_all(&plain).expect("memory takes everything");
+                archive.finish().expect("memory takes everything").into_inner()
+            }
         };
         for change in changes {
             apply(&mut bytes, change);

@@ -38,8 +38,33 @@ fn zstd(bytes: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-const COMPRESSIONS: [(&str, Compress); 4] =
-    [("gzip", gzip), ("bzip2", bzip2), ("xz", xz), ("zstd", zstd)];
+fn lz4(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut info = lz4_flex::frame::FrameInfo::new();
+    // As the lz4 program does; without it, damage can go unnoticed.
+    info.content_checksum = true;
+    info.block_size = lz4_flex::frame::BlockSize::Max64KB;
+    let mut encoder = lz4_flex::frame::FrameEncoder::with_frame_info(info, Vec::new());
+    encoder.write_all(bytes)?;
+    encoder.finish().map_err(io::Error::from)
+}
+
+const COMPRESSIONS: [(&str, Compress); 5] =
+    [("gzip", gzip), ("bzip2", bzip2), ("xz", xz), ("zstd", zstd), ("lz4", lz4)];
+
+/// An archive with these files, or folders where names end with a slash.
+fn zip(files: &[(&str, &[u8])], method: zip::CompressionMethod) -> Vec<u8> {
+    let mut archive = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default().compression_method(method);
+    for (name, bytes) in files {
+        if name.ends_with('/') {
+            archive.add_directory(*name, options).expect("a folder");
+        } else {
+            archive.start_file(*name, options).expect("a file");
+            archive.write_all(bytes).expect("memory takes everything");
+        }
+    }
+    archive.finish().expect("memory takes everything").into_inner()
+}
 
 /// Numbers in text, enough to fill every buffer several times.
 fn text() -> (Vec<u8>, u64) {
@@ -115,6 +140,123 @@ fn nothing_compressed_is_an_empty_file() {
         let nothing = compress(b"").expect("memory takes everything");
         let text = error(nothing, &ReadOptions::default());
         assert_eq!(text, "t is empty; a trace has at least one request", "{name}");
+    }
+}
+
+#[test]
+fn lz4_frames_may_have_other_blocks_and_frames_without_data_between_them() {
+    use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
+    let (plain, _) = text();
+    let frame = |bytes: &[u8], size, mode| {
+        let mut info = FrameInfo::new();
+        info.block_size = size;
+        info.block_mode = mode;
+        let mut encoder = FrameEncoder::with_frame_info(info, Vec::new());
+        encoder.write_all(bytes).expect("memory takes everything");
+        encoder.finish().expect("memory takes everything")
+    };
+    let (first, second) = plain.split_at(plain.len() / 3);
+    let first = frame(first, BlockSize::Max4MB, BlockMode::Linked);
+    let second = frame(second, BlockSize::Max64KB, BlockMode::Linked);
+    let skipped = b"\x5a\x2a\x4d\x18\x03\0\0\0abc";
+    let frames = [&first[..], skipped, skipped, &second, skipped].concat();
+    let expected = read_keys(&plain, &ReadOptions::default()).expect("plain text");
+    assert_eq!(read_keys(&frames, &ReadOptions::default()).expect("lz4"), expected);
+
+    // A file that ends between two blocks, or within a frame without data, is as truncated as others.
+    let one_block = 7 + 4 + u32::from_le_bytes(second[7..11].try_into().expect("four bytes"));
+    let one_block = usize::try_from(one_block).expect("a short block");
+    for truncated in [&second[..one_block], &second[..6], &frames[..frames.len() - 1]] {
+        assert_eq!(
+            error(truncated, &options(Format::Lirs)),
+            "t: the lz4 data is truncated; fetch or compress the file again",
+            "{} bytes",
+            truncated.len()
+        );
+    }
+}
+
+#[test]
+fn a_zip_archive_with_one_file_is_read_as_it_is() {
+    let (plain, _) = text();
+    let (report, sum) = read_keys(&plain, &ReadOptions::default()).expect("plain text");
+    for method in [zip::CompressionMethod::Deflated, zip::CompressionMethod::Stored] {
+        // A folder, and what a Mac adds, are not traces.
+        let contents: [(&str, &[u8]); 3] =
+            [("a/", b""), ("a/t", &plain), ("__MACOSX/a/._t", b"mac")];
+        let archive = zip(&contents, method);
+        let found = read_keys(&archive, &ReadOptions::default()).expect("a zip archive");
+        assert_eq!(found, (report.clone(), sum), "from a stream, {method}");
+        let (_directory, paths) = files(&[("t.zip", &archive)]);
+        let (found, _) = read_files(&paths, &ReadOptions::default()).expect("a zip archive");
+        assert_eq!(found, report, "from a file, {method}");
+    }
+}
+
+#[test]
+fn the_name_in_a_zip_archive_tells_the_format() {
+    let archive = zip(&[("requests.i32be", b"\0\0\0\x07")], zip::CompressionMethod::Stored);
+    let (report, requests) = read_named("t.zip", &archive, &ReadOptions::default()).expect("a key");
+    assert_eq!((report.format, requests.len()), (Format::I32Be, 1));
+}
+
+#[test]
+fn a_zip_archive_without_a_file_is_empty() {
+    for files in [&[][..], &[("a/", &b""[..])], &[("a.csv", &b""[..])]] {
+        let archive = zip(files, zip::CompressionMethod::Deflated);
+        let text = error(archive, &ReadOptions::default());
+        assert_eq!(text, "t is empty; a trace has at least one request", "{files:?}");
+    }
+}
+
+#[test]
+fn a_zip_archive_with_several_files_names_them_and_the_way_to_read_one() {
+    let long = "x".repeat(1000);
+    let names = ["a.csv", "b/c\n.csv", &long, "d", "e", "f", "g"];
+    let contents: Vec<(&str, &[u8])> = names.map(|name| (name, &b"1\n"[..])).into();
+    let archive = zip(&contents, zip::CompressionMethod::Deflated);
+    assert_eq!(
+        error(archive, &ReadOptions::default()),
+        format!(
+            "t: there are 7 files in this archive ('a.csv', 'b/c\\n.csv', '{}...', 'd', 'e' and 2 more), and a trace \
+             is one: pipe it, as in unzip -p FILE 'a.csv' | haypile trace info -; or unzip the files and name those that \
+             are one trace",
+            "x".repeat(60)
+        )
+    );
+}
+
+#[test]
+fn a_zip_archive_that_cannot_be_read_is_an_error_with_its_reason() {
+    let (plain, _) = text();
+    let archive = zip(&[("t.lirs", &plain)], zip::CompressionMethod::Deflated);
+    for keep in [archive.len() - 1, archive.len() / 2, 12, 4] {
+        assert_eq!(
+            error(&archive[..keep], &ReadOptions::default()),
+            "t: the zip data is truncated; fetch or compress the file again",
+            "{keep} bytes"
+        );
+    }
+    let mut options = options(Format::Lirs);
+    options.skip_bad = true;
+    let central = memchr::memmem::find(&archive, b"PK\x01\x02").expect("the list of the files");
+    // The data, its checksum in the list, and the list.
+    for (at, bytes) in [(archive.len() / 2, 64), (central + 16, 4), (central, 4)] {
+        let mut damaged = archive.clone();
+        damaged[at..at + bytes].fill(0x55);
+        let text = error(&damaged, &options);
+        assert!(text.starts_with("t: the zip data is damaged ("), "{at}: {text}");
+    }
+    // Bit 0 of the flags in both headers is encryption; the method, behind the flags, is LZMA.
+    for (at, value) in [(0, 1), (2, 14)] {
+        let mut foreign = archive.clone();
+        foreign[6 + at] = value;
+        foreign[central + 8 + at] = value;
+        assert_eq!(
+            error(&foreign, &options),
+            "t: the file 't.lirs' in this archive is encrypted, or compressed with another method than deflate: unzip it \
+             first"
+        );
     }
 }
 
@@ -368,8 +510,7 @@ fn standard_input_is_read_like_a_file() {
 #[test]
 fn compressions_of_others_are_named_with_the_command_that_undoes_them() {
     for (head, name, command) in [
-        (&b"\x04\x22\x4d\x18\x60\x40"[..], "lz4", "lz4 -dc FILE"),
-        (b"PK\x03\x04\x14\x00", "zip", "unzip -p FILE"),
+        (&b"\x02\x21\x4c\x18\x17"[..], "legacy lz4", "lz4 -dc FILE"),
         (b"7z\xbc\xaf\x27\x1c", "7z", "7z x -so FILE"),
         (b"\x1f\x9d\x90", "compress", "uncompress -c FILE"),
     ] {

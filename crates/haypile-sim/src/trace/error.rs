@@ -129,6 +129,14 @@ pub enum TraceError {
         /// The decoder's error.
         source: io::Error,
     },
+    /// An archive does not have one file that can be read.
+    #[error("{}: {problem}", path.display())]
+    Archive {
+        /// The archive.
+        path: PathBuf,
+        /// The problem, and the way to read a file of the archive.
+        problem: String,
+    },
     /// The file holds no bytes.
     #[error("{} is empty; a trace has at least one request", path.display())]
     Empty {

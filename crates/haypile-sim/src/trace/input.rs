@@ -2,6 +2,8 @@
 //! record, in bounded memory.
 
 mod compression;
+mod lz4;
+mod zip;
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -10,6 +12,7 @@ use std::path::{Path, PathBuf};
 use super::TraceError;
 
 pub use compression::Compression;
+use compression::Decompressed;
 
 /// Largest number of bytes that [`Input::head`] returns.
 pub(crate) const HEAD_BYTES: usize = 64 * 1024;
@@ -25,6 +28,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// copying.
 pub(crate) struct Input<'r> {
     name: PathBuf,
+    /// The name of the file in an archive.
+    member: Option<PathBuf>,
     compression: Compression,
     source: Box<dyn Read + 'r>,
     buffer: Vec<u8>,
@@ -57,9 +62,14 @@ impl Input<'static> {
             return Self::from_reader(PathBuf::from("standard input"), io::stdin().lock());
         }
         check(path)?;
-        let file = File::open(path)
-            .map_err(|source| TraceError::Io { path: path.to_path_buf(), source })?;
-        Self::from_reader(path.to_path_buf(), file)
+        let failure = |source| TraceError::Io { path: path.to_path_buf(), source };
+        let file = File::open(path).map_err(failure)?;
+        // Not so a named pipe, for example.
+        let is_seekable = file.metadata().map_err(failure)?.is_file();
+        if !is_seekable {
+            return Self::from_reader(path.to_path_buf(), file);
+        }
+        Ok(Self::new(path.to_path_buf(), compression::decompress_file(path, file)?))
     }
 }
 
@@ -67,19 +77,23 @@ impl<'r> Input<'r> {
     /// Returns an input that reads from any reader. `name` is used as its path, in errors and for
     /// recognition.
     pub(crate) fn from_reader(name: PathBuf, reader: impl Read + 'r) -> Result<Self, TraceError> {
-        match compression::decompress(reader) {
-            Ok((compression, source)) => Ok(Self {
-                name,
-                compression,
-                source,
-                buffer: vec![0; BUFFER_BYTES],
-                start: 0,
-                end: 0,
-                offset: 0,
-                lines: 0,
-                ended: false,
-            }),
-            Err(source) => Err(TraceError::Io { path: name, source }),
+        let decompressed = compression::decompress(&name, reader)?;
+        Ok(Self::new(name, decompressed))
+    }
+
+    fn new(name: PathBuf, decompressed: Decompressed<'r>) -> Self {
+        let Decompressed { compression, plain: source, member } = decompressed;
+        Self {
+            name,
+            member: member.map(PathBuf::from),
+            compression,
+            source,
+            buffer: vec![0; BUFFER_BYTES],
+            start: 0,
+            end: 0,
+            offset: 0,
+            lines: 0,
+            ended: false,
         }
     }
 
@@ -87,7 +101,12 @@ impl<'r> Input<'r> {
         &self.name
     }
 
-    /// Returns the number of bytes that were read from the input so far, after decompression.
+    /// Returns the name that may tell the format: that of the input, or of the file in an archive.
+    pub(crate) fn content_name(&self) -> &Path {
+        self.member.as_deref().unwrap_or(&self.name)
+    }
+
+    /// Returns the number of bytes handed out so far, after decompression.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }

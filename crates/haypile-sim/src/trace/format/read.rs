@@ -35,7 +35,7 @@ pub struct ReadReport {
 /// Reads inputs as one trace: recordings, logs of web servers and CSV with times merged by time, others one after
 /// the other.
 ///
-/// An input is the path of a file, compressed (gz, bz2, xz, zstd) or not, or `-` for standard
+/// An input is the path of a file, compressed (gz, bz2, xz, zstd, lz4, zip) or not, or `-` for standard
 /// input. The format is that of the options, or recognised, and the same for all.
 ///
 /// # Errors
@@ -224,13 +224,14 @@ fn has_times<S: Sink + ?Sized>(
 /// The format an input has to be read as.
 fn format_of(input: &mut Input<'_>, options: &ReadOptions) -> Result<Format, TraceError> {
     let path = input.name().to_path_buf();
+    let content_name = input.content_name().to_path_buf();
     let (head, whole) = input.head()?;
     if head.is_empty() {
         return Err(TraceError::Empty { path });
     }
     match options.format {
         Some(format) => Ok(format),
-        None => recognise::recognise(&path, head, whole, options).map_err(|candidates| {
+        None => recognise::recognise(&content_name, head, whole, options).map_err(|candidates| {
             let (begin, recipe) = recognise::recipe(head, whole);
             TraceError::Unrecognised { path, candidates, begin, recipe }
         }),

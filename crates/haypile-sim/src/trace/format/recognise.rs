@@ -106,7 +106,7 @@ fn text(head: &[u8]) -> &[u8] {
 
 fn by_name(path: &Path) -> Option<Format> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-    let name = [".gz", ".bz2", ".xz", ".zst", ".zstd"]
+    let name = [".gz", ".bz2", ".xz", ".zst", ".zstd", ".lz4", ".zip"]
         .iter()
         .find_map(|suffix| name.strip_suffix(suffix))
         .unwrap_or(&name);
