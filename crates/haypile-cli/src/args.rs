@@ -18,9 +18,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::thread;
 
+use anyhow::bail;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use haypile::Ttl;
-use haypile_sim::simulate::{Accounting, Operations, SizeRule, TtlRule, Warmup};
+use haypile_sim::simulate::{Accounting, Goal, MissCost, Operations, SizeRule, TtlRule, Warmup};
 use haypile_sim::trace::Sampling;
 use haypile_sim::trace::format::{
     BlockSize, CsvOptions, Delimiter, Format, ReadOptions, SpcAs, Statuses, TimeUnit,
@@ -245,12 +246,19 @@ pub(crate) struct Simulating {
     /// 16 KiB or more are never stored), engine (a memory:// cache: its charge, in its shards)
     #[arg(long, value_name = "ACCOUNTING")]
     pub(crate) accounting: Option<Accounting>,
+    /// Requests that warm the cache up and are not counted: a number, or a share such as 10%
+    #[arg(long, value_name = "N|N%", default_value = "0", value_parser = warmup)]
+    pub(crate) warmup: Warmup,
     /// Treat every request as a read, as most simulators do
     #[arg(long)]
     pub(crate) all_reads: bool,
-    /// Meaning of a read with another size than its key had before: a hit, after which the entry
-    /// has the last full size; a miss, because the value has changed; or a hit on the size that was
-    /// stored first [default: last for access logs, changed for recordings, else first]
+    /// Time that a miss costs, such as that of computing its value again: a fixed time, a time for each byte, or both,
+    /// as in fixed=20ms,per-byte=0.5ns. The share of that cost that hits save is printed too
+    #[arg(long, value_name = "COST")]
+    pub(crate) miss_cost: Option<MissCost>,
+    /// A read of another size than the key had before: a hit, after which the entry has the last full
+    /// size; a miss, because the value has changed; or a hit of what was stored first [default: last for
+    /// access logs, changed for recordings, else first]
     #[arg(long, value_name = "RULE", value_enum)]
     pub(crate) sizes: Option<SizesArgument>,
     /// Lifetime of entries without a TTL in the trace: 30s, 10m, 24h; or never, which ignores a
@@ -266,7 +274,16 @@ pub(crate) struct Simulating {
     pub(crate) jobs: Option<NonZeroUsize>,
 }
 
-/// The treatment of keys whose size changes in a trace.
+/// The unit in which caches are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GoalArgument {
+    // The option says what these are.
+    Reads,
+    Bytes,
+    Cost,
+}
+
+/// The treatment of sizes that change.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum SizesArgument {
     // The option says what these are.
@@ -306,10 +323,7 @@ pub(crate) struct Simulate {
     /// Cache sizes in objects, separated by commas
     #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = count)]
     pub(crate) objects: Vec<u64>,
-    /// Number of requests that warm the cache up and are not counted, or their share such as 10%
-    #[arg(long, value_name = "N|N%", default_value = "0", value_parser = warmup)]
-    pub(crate) warmup: Warmup,
-    /// Also print the hit ratio over time, in this number of parts of the trace after the warm-up
+    /// Print the hit ratio over time as well: in this number of parts of the trace after the warm-up
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) windows: Option<NonZeroUsize>,
     /// Read all files as one trace instead of one trace each: CSV with times, access logs and
@@ -357,6 +371,7 @@ pub(crate) struct Output {
     after_help = "\
 Examples:
   haypile advise access.log --budget 1GB
+  haypile advise access.log --budget 1GB --warmup 20% --miss-cost fixed=20ms,per-byte=1ns
   haypile advise keys.txt --assume-size lognormal:median=4096,sigma=1.5"
 )]
 pub(crate) struct Advise {
@@ -371,7 +386,11 @@ pub(crate) struct Advise {
     /// Policies to choose from; the first wins unless another is clearly better
     #[arg(long, short, value_name = "POLICIES", value_parser = PolicyList::from_str)]
     pub(crate) policy: Option<PolicyList>,
-    /// Print all sizes that were tried, not only those next to the choice
+    /// What the cache is to save: reads, bytes of reads, or the cost of misses that --miss-cost tells
+    /// [default: cost with --miss-cost, else reads]
+    #[arg(long, value_name = "GOAL", value_enum)]
+    pub(crate) by: Option<GoalArgument>,
+    /// Print all sizes that were tried, not only those around the choice
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
     #[command(flatten)]
@@ -496,6 +515,20 @@ pub(crate) struct Schemes {
     /// Print Markdown (docs/options.md)
     #[arg(long)]
     pub(crate) markdown: bool,
+}
+
+impl Advise {
+    /// Returns the unit in which caches are judged.
+    pub(crate) fn goal(&self) -> anyhow::Result<Goal> {
+        match (self.by, self.simulating.miss_cost) {
+            (Some(GoalArgument::Cost) | None, Some(cost)) => Ok(Goal::Cost(cost)),
+            (Some(GoalArgument::Cost), None) => bail!(
+                "--by cost needs the cost of a miss; add it, as in --miss-cost fixed=20ms,per-byte=0.5ns"
+            ),
+            (Some(GoalArgument::Bytes), _) => Ok(Goal::Bytes),
+            (Some(GoalArgument::Reads) | None, _) => Ok(Goal::Reads),
+        }
+    }
 }
 
 impl Simulating {

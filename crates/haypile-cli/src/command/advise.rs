@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use anyhow::bail;
 use haypile_sim::Trace;
 use haypile_sim::advise::{Advice, Certainty, Question, advise};
-use haypile_sim::simulate::{Accounting, footprint};
+use haypile_sim::simulate::{Accounting, Goal, footprint};
 use haypile_sim::trace::BuildOptions;
 
 use crate::args::{Advise, CapacityArgument};
@@ -43,6 +43,8 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     if let Some(policies) = &arguments.policy {
         question.policies.clone_from(&policies.0);
     }
+    question.goal = arguments.goal()?;
+    question.warmup = simulating.warmup;
     question.operations = simulating.operations();
     question.sizes = simulating.sizes(origin.sizes);
     question.ttl = simulating.ttl();
@@ -103,11 +105,16 @@ fn sizes(advice: &Advice, all: bool) -> String {
         vec![
             capacity(advice.accounting, size.capacity),
             size.best.clone(),
-            ratio(size.hit_ratio),
-            ratio(size.lru_hit_ratio),
+            ratio(size.saved),
+            ratio(size.lru_saved),
         ]
     });
-    let header = ["Size", "Best policy", "Hit ratio", "LRU"].map(str::to_owned).to_vec();
+    let saved = match advice.by {
+        Goal::Reads => "Hit ratio",
+        Goal::Bytes => "Byte hit ratio",
+        Goal::Cost(_) => "Cost saved",
+    };
+    let header = ["Size", "Best policy", saved, "LRU"].map(str::to_owned).to_vec();
     table(&header, 2, 1, &rows.collect::<Vec<_>>())
 }
 

@@ -27,6 +27,14 @@ pub(crate) fn explain(error: SimulateError, name: &str) -> Error {
             objects, or assume sizes, as in --assume-size 160 or --assume-size \
             normal:mean=10000,sd=512"
         ),
+        SimulateError::NoSizesForCost => anyhow!(
+            "{name}: the trace has no sizes of values, so that the cost of a byte says nothing; leave per-byte out of \
+            --miss-cost, or assume sizes, as in --assume-size 160"
+        ),
+        SimulateError::NoSizesForGoal => anyhow!(
+            "{name}: the trace has no sizes of values, so that no cache can be chosen by bytes; leave --by out, or \
+            assume sizes, as in --assume-size 160"
+        ),
         error => Error::new(error).context(name.to_owned()),
     }
 }

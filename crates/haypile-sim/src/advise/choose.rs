@@ -10,7 +10,7 @@ use super::{AdviceTable, Choice, Lead, MoreBytes, SizeTried};
 use crate::Trace;
 use crate::curve::LruCurve;
 use crate::simulate::{
-    Accounting, Contender, Counts, Monitor, Options, Outcome, SimulateError, simulate,
+    Accounting, Contender, Counts, Goal, Monitor, Options, Outcome, SimulateError, simulate,
 };
 
 /// Number of sizes to try, each twice the previous one.
@@ -87,11 +87,8 @@ impl Grid {
         while knee > 0 {
             let (smaller, larger) = (&sizes[knee - 1], &sizes[knee]);
             let doublings = ratio(larger.capacity, smaller.capacity).log2();
-            let begins_to_answer =
-                smaller.hit_ratio < WORTH_A_CACHE && larger.hit_ratio >= WORTH_A_CACHE;
-            if begins_to_answer
-                || larger.hit_ratio - smaller.hit_ratio >= WORTH_DOUBLING * doublings
-            {
+            let begins_to_answer = smaller.saved < WORTH_A_CACHE && larger.saved >= WORTH_A_CACHE;
+            if begins_to_answer || larger.saved - smaller.saved >= WORTH_DOUBLING * doublings {
                 break;
             }
             knee -= 1;
@@ -112,9 +109,14 @@ impl AdviceTable<'_> {
         cell.outcome.as_ref().expect("the sweep is complete")
     }
 
-    /// The contender with the most hits at a capacity; of equals the first.
+    /// Returns the share that a contender saves at a capacity, by the goal.
+    fn saved(&self, capacity: usize, contender: usize) -> f64 {
+        self.goal.saved_ratio(&self.outcome(capacity, contender).counts)
+    }
+
+    /// The contender that saves most at a capacity; of equals the first.
     fn best(&self, capacity: usize) -> usize {
-        most(self.sweep.contenders.len(), |contender| self.outcome(capacity, contender).counts.hits)
+        most(self.sweep.contenders.len(), |contender| self.saved(capacity, contender))
     }
 
     fn position(&self, contender: &Contender) -> usize {
@@ -132,6 +134,8 @@ impl AdviceTable<'_> {
                 best: self.sweep.contenders[best].to_string(),
                 hit_ratio: self.outcome(at, best).counts.hit_ratio(),
                 lru_hit_ratio: self.outcome(at, lru).counts.hit_ratio(),
+                saved: self.saved(at, best),
+                lru_saved: self.saved(at, lru),
             }
         });
         sizes.collect()
@@ -140,16 +144,14 @@ impl AdviceTable<'_> {
     /// Returns the index of the policy to take at the size with index `at`: the first policy asked
     /// for, unless another is clearly better.
     pub(super) fn policy(&self, at: usize) -> usize {
-        let hit_ratio = |contender| self.outcome(at, contender).counts.hit_ratio();
-        Self::preferred(self.sweep.contenders.len(), hit_ratio)
+        Self::preferred(self.sweep.contenders.len(), |contender| self.saved(at, contender))
     }
 
-    /// Returns the index of the policy to take, given the hit ratio of each: the first, unless
-    /// another is clearly better.
-    pub(super) fn preferred(contenders: usize, hit_ratio: impl Fn(usize) -> f64) -> usize {
-        let best = most(contenders, &hit_ratio);
-        let is_clear = hit_ratio(best) - hit_ratio(FIRST) > WORTH_ANOTHER_POLICY;
-        if is_clear || hit_ratio(FIRST) < WORTH_A_CACHE { best } else { FIRST }
+    /// Returns the contender to take, by the shares that contenders save.
+    pub(super) fn preferred(contenders: usize, saved: impl Fn(usize) -> f64) -> usize {
+        let best = most(contenders, &saved);
+        let is_clear = saved(best) - saved(FIRST) > WORTH_ANOTHER_POLICY;
+        if is_clear || saved(FIRST) < WORTH_A_CACHE { best } else { FIRST }
     }
 
     /// Returns the policy that serves the most bytes, if it is noticeably more than `chosen` does.
@@ -184,7 +186,8 @@ impl AdviceTable<'_> {
         let capacity = grid.capacities[at];
         let (best, chosen) = (self.best(at), self.policy(at));
         let outcome = self.outcome(at, chosen);
-        if outcome.counts.hit_ratio() < WORTH_A_CACHE {
+        let saved = self.saved(at, chosen);
+        if saved < WORTH_A_CACHE {
             return Ok(None);
         }
         let lru = self.position(&self.lru);
@@ -192,7 +195,8 @@ impl AdviceTable<'_> {
         // With entries of different weights Belady's is not the optimum, and can be behind others.
         let belady = Contender::Belady { may_decline: true };
         let options = Options { windows: 0, ..self.sweep.options };
-        let optimum_hits = if options.ttl.applies_to(trace) {
+        // It knows the reads of the future, and not their costs.
+        let optimum_hits = if options.ttl.applies_to(trace) || self.goal != Goal::Reads {
             None
         } else {
             let mut progress = |requests| monitor.advance(requests);
@@ -203,7 +207,7 @@ impl AdviceTable<'_> {
 
         let hit_ratio = outcome.counts.hit_ratio();
         let double = grid.capacities.iter().position(|size| *size == capacity * 2);
-        let best_at = |at| self.outcome(at, self.best(at)).counts.hit_ratio();
+        let best_at = |at| self.saved(at, self.best(at));
         let doubling_adds = double.map(|double| best_at(double) - best_at(at));
         let policy = self.sweep.contenders[chosen].to_string();
         let mut parts = outcome.windows.iter().filter(|part| part.reads() > 0);
@@ -215,18 +219,23 @@ impl AdviceTable<'_> {
             Some(capacity)
         } else {
             let guess = curve.capacity_for(1.0 - hit_ratio).unwrap_or(capacity);
-            lru_sizes.smallest(guess, |lru| lru.hits >= outcome.counts.hits)?
+            lru_sizes
+                .smallest(guess, |lru| self.goal.saved(lru) >= self.goal.saved(&outcome.counts))?
         };
         Ok(Some(Choice {
             capacity,
             hit_ratio,
             byte_hit_ratio: outcome.counts.byte_hit_ratio(),
+            cost_saved_ratio: match self.goal {
+                Goal::Cost(_) => Some(saved),
+                Goal::Reads | Goal::Bytes => None,
+            },
             more_bytes: self.more_bytes(at, chosen),
             first_part_hit_ratio: first_part,
             last_part_hit_ratio: last_part,
             rolling: self.rolling_tests(at),
             optimum_hit_ratio: optimum_hits.map(|hits| ratio(hits, outcome.counts.reads())),
-            over_lru: (chosen != lru).then(|| Lead::of(outcome, self.outcome(at, lru))),
+            over_lru: (chosen != lru).then(|| Lead::of(self.goal, outcome, self.outcome(at, lru))),
             lru_needs,
             doubling_adds,
             too_close_to_call: (best != chosen).then(|| self.sweep.contenders[best].to_string()),

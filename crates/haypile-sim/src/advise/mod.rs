@@ -15,7 +15,7 @@ use haypile_policy::{PolicyError, PolicySpec};
 use crate::Trace;
 use crate::curve::LruCurve;
 use crate::simulate::{
-    Accounting, Cell, Contender, Monitor, Operations, Options, OtherReading, Outcome,
+    Accounting, Cell, Contender, Goal, Monitor, Operations, Options, OtherReading, Outcome,
     SimulateError, SizeRule, Sweep, TtlRule, Warmup, least_capacity, other_reading,
 };
 use crate::trace::SampledTrace;
@@ -39,7 +39,11 @@ pub struct Question {
     pub accounting: Option<Accounting>,
     /// The policies that may be recommended.
     pub policies: Vec<PolicySpec>,
-    /// The treatment of the trace's operations: as they are, or all as reads.
+    /// The unit in which caches are judged.
+    pub goal: Goal,
+    /// The requests that warm the caches up and are not counted.
+    pub warmup: Warmup,
+    /// The treatment of operations.
     pub operations: Operations,
     /// The treatment of keys whose size changes.
     pub sizes: SizeRule,
@@ -65,6 +69,8 @@ impl Question {
             budget: None,
             accounting: None,
             policies: policies.expect("the default policies exist"),
+            goal: Goal::default(),
+            warmup: Warmup::default(),
             operations: Operations::default(),
             sizes: SizeRule::default(),
             ttl: TtlRule::default(),
@@ -87,18 +93,22 @@ impl Default for Question {
 pub struct SizeTried {
     /// The size of the cache, in bytes or objects.
     pub capacity: u64,
-    /// The policy with the highest hit ratio at this size.
+    /// The best policy there, by the goal.
     pub best: String,
     /// The hit ratio of the best policy at this size.
     pub hit_ratio: f64,
     /// The hit ratio of LRU at this size.
     pub lru_hit_ratio: f64,
+    /// The share that the best policy saved, by the goal: of the reads, their bytes or their cost.
+    pub saved: f64,
+    /// The share that LRU saved at this size, by the goal.
+    pub lru_saved: f64,
 }
 
-/// The difference of the hit ratios of two policies, over the whole trace and in its parts.
+/// Lead of one policy over another, by the goal.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Lead {
-    /// The difference of the hit ratios over the whole trace.
+    /// The difference of the shares that they save.
     pub difference: f64,
     /// The smallest difference of the hit ratios in a part of the trace.
     pub least: f64,
@@ -112,11 +122,11 @@ pub struct Lead {
 
 impl Lead {
     /// The lead of `own` over `other`.
-    fn of(own: &Outcome, other: &Outcome) -> Self {
+    fn of(goal: Goal, own: &Outcome, other: &Outcome) -> Self {
         let parts = own.windows.iter().zip(&other.windows).filter(|(own, _)| own.reads() > 0);
         let differences: Vec<f64> =
-            parts.map(|(own, other)| own.hit_ratio() - other.hit_ratio()).collect();
-        let difference = own.counts.hit_ratio() - other.counts.hit_ratio();
+            parts.map(|(own, other)| goal.saved_ratio(own) - goal.saved_ratio(other)).collect();
+        let difference = goal.saved_ratio(&own.counts) - goal.saved_ratio(&other.counts);
         Self {
             difference,
             least: differences.iter().copied().reduce(f64::min).unwrap_or(difference),
@@ -149,8 +159,9 @@ pub struct Choice {
     pub hit_ratio: f64,
     /// The byte hit ratio over the whole trace; 0 if it has no sizes.
     pub byte_hit_ratio: f64,
-    /// The policy with the highest byte hit ratio, if it is at least a point higher; `None` without
-    /// sizes.
+    /// The share of the cost of misses that the cache saves; `None` unless that is the goal.
+    pub cost_saved_ratio: Option<f64>,
+    /// The policy that serves the most bytes, if it serves a point more of them; `None` without sizes.
     pub more_bytes: Option<MoreBytes>,
     /// The hit ratio in the first tenth of the trace, starting with an empty cache.
     pub first_part_hit_ratio: f64,
@@ -159,15 +170,15 @@ pub struct Choice {
     /// Tests of the choice of a policy: each policy was chosen on the earlier parts of the trace
     /// and tested on the next part.
     pub rolling: Vec<RollingTest>,
-    /// The hit ratio of a cache of this size that knows the future: the offline optimum if entries
-    /// weigh the same, or else the best known. `None` if entries expire.
+    /// The hit ratio at this capacity of a cache that knows the future: the offline optimum if entries
+    /// weigh the same, or else the best known. `None` where entries expire, and by another goal than reads.
     pub optimum_hit_ratio: Option<f64>,
     /// The difference from LRU's hit ratio at this size; `None` if the choice is LRU.
     pub over_lru: Option<Lead>,
-    /// The smallest round size at which a simulated LRU has as many hits; `None` if no size is
+    /// The smallest printed capacity at which LRU saves as much, by simulating it; `None` where none is
     /// enough.
     pub lru_needs: Option<u64>,
-    /// The gain of the hit ratio with twice the size; `None` if that was not tried.
+    /// The gain of the share that is saved with twice the capacity, by the goal; `None` if it was not tried.
     pub doubling_adds: Option<f64>,
     /// Another policy, if the lead over it is too small to be certain.
     pub too_close_to_call: Option<String>,
@@ -185,7 +196,9 @@ pub struct Choice {
 pub struct Advice {
     /// Number of requests in the trace.
     pub requests: u64,
-    /// Number of requests that are reads.
+    /// Requests at the beginning of the trace that warmed the caches up and are not counted.
+    pub warmup: u64,
+    /// Number of counted requests that are reads.
     pub reads: u64,
     /// Number of distinct keys in the trace; an estimate if a sample was simulated.
     pub keys: u64,
@@ -194,8 +207,9 @@ pub struct Advice {
     pub sample: Option<SampledTrace>,
     /// The rule by which entries are weighed, such as in bytes.
     pub accounting: Accounting,
-    /// The smallest size at which a simulated LRU has every possible hit, so that more room gains
-    /// nothing.
+    /// The unit in which caches are judged.
+    pub by: Goal,
+    /// The capacity at which a simulated LRU has every hit that is possible, so that it gains nothing beyond.
     pub holds_everything: u64,
     /// The hit ratio of a cache without a bound.
     pub best_possible: f64,
@@ -221,7 +235,7 @@ pub struct Advice {
 /// # Errors
 /// [`SimulateError::NoSizes`] if bytes are to be counted and the trace has none;
 /// [`SimulateError::ZeroCapacity`] and [`SimulateError::BudgetTooSmall`] for a budget that buys
-/// nothing.
+/// nothing; [`SimulateError::WarmupTooLong`] for a warm-up that leaves nothing to count; what [`Goal::check`] says.
 pub fn advise(
     trace: &Trace,
     question: &Question,
@@ -249,6 +263,7 @@ pub fn advise(
     if let Some(policy) = question.policies.iter().find(is_not_for_memory) {
         return Err(SimulateError::NotAdvisable { policy: policy.to_string() });
     }
+    question.goal.check(trace)?;
     check_budget(question.budget, size_range(accounting, question.shards).0)?;
     let sample = match sampled::sampling(trace, question, accounting)? {
         Some(sampling) => {
@@ -277,7 +292,7 @@ fn advice(
 ) -> Result<Advice, Stopped> {
     let options = Options {
         accounting,
-        warmup: Warmup::None,
+        warmup: question.warmup,
         operations: question.operations,
         sizes: question.sizes,
         ttl: question.ttl,
@@ -286,7 +301,7 @@ fn advice(
     };
     let mut progress = |requests| monitor.advance(requests);
     // A guess of the sizes that LRU needs, where entries expire.
-    let without_ttl = Options { ttl: TtlRule::Never, ..options };
+    let without_ttl = Options { ttl: TtlRule::Never, warmup: Warmup::None, ..options };
     let curve = LruCurve::measure(trace, &without_ttl, &mut progress)?;
     let curve = curve.ok_or(Stopped::Ended)?;
     let range = size_range(accounting, question.shards);
@@ -310,7 +325,7 @@ fn advice(
     if cells.len() < sweep.cells() || cells.iter().any(|cell| cell.outcome.is_none()) {
         return Err(Stopped::Ended);
     }
-    let table = AdviceTable { sweep: &sweep, cells: &cells, lru };
+    let table = AdviceTable { sweep: &sweep, cells: &cells, lru, goal: question.goal };
 
     // What expires makes other misses cold in a small cache, where it leaves before its time.
     let unbounded = cells.last().and_then(|cell| cell.outcome.as_ref()).map(|one| one.counts);
@@ -319,10 +334,12 @@ fn advice(
     let knee = grid.knee(&sizes);
     let mut advice = Advice {
         requests: trace.whole_requests(),
+        warmup: question.warmup.requests(trace.whole_requests())?,
         reads: unbounded.reads(),
         keys: trace.whole_keys(),
         sample: trace.sampled(),
         accounting,
+        by: question.goal,
         holds_everything,
         best_possible: ratio(unbounded.reads() - unbounded.cold_misses, unbounded.reads()),
         sizes,
@@ -354,4 +371,5 @@ struct AdviceTable<'a> {
     sweep: &'a Sweep,
     cells: &'a [Cell],
     lru: Contender,
+    goal: Goal,
 }

@@ -4,8 +4,6 @@
 //! part, in which each goes on with the entries that it has. That says more about tomorrow than an interval of the parts that the
 //! choice was made on, but it is not a probability.
 
-use haypile_number::ratio;
-
 use super::AdviceTable;
 use super::choose::most;
 
@@ -19,16 +17,20 @@ pub struct RollingTest {
     pub policy: String,
     /// The hit ratio of the chosen policy in the tested part.
     pub hit_ratio: f64,
-    /// The policy with the most hits in the tested part.
+    /// The best policy in this part, by the goal.
     pub best: String,
     /// The hit ratio of the best policy in the tested part.
     pub best_hit_ratio: f64,
+    /// The share that the chosen policy saved in this part, by the goal: of the reads, their bytes or their cost.
+    pub saved: f64,
+    /// The share that the best saved in this part, by the goal.
+    pub best_saved: f64,
 }
 
 impl RollingTest {
-    /// Returns by how much the hit ratio of the chosen policy was below that of the best.
+    /// Returns by how much the share that the choice saved was below that of the best.
     pub fn regret(&self) -> f64 {
-        self.best_hit_ratio - self.hit_ratio
+        self.best_saved - self.saved
     }
 }
 
@@ -38,27 +40,30 @@ impl AdviceTable<'_> {
     pub(super) fn rolling_tests(&self, at: usize) -> Vec<RollingTest> {
         let contenders = self.sweep.contenders.len();
         let windows = |contender: usize| &self.outcome(at, contender).windows;
-        let mut before = vec![(0, 0); contenders];
+        let mut before = vec![(0.0, 0.0); contenders];
         let mut tests = Vec::new();
         for part in 0..windows(0).len() {
             let counts = |contender: usize| windows(contender)[part];
-            if before[0].1 > 0 && counts(0).reads() > 0 {
+            if before[0].1 > 0.0 && counts(0).reads() > 0 {
                 let chosen = Self::preferred(contenders, |contender| {
-                    let (hits, reads): (u64, u64) = before[contender];
-                    ratio(hits, reads)
+                    let (saved, all): (f64, f64) = before[contender];
+                    saved / all.max(f64::MIN_POSITIVE)
                 });
-                let best = most(contenders, |contender| counts(contender).hits);
+                let best = most(contenders, |contender| self.goal.saved(&counts(contender)));
                 tests.push(RollingTest {
                     part: part + 1,
                     policy: self.sweep.contenders[chosen].to_string(),
                     hit_ratio: counts(chosen).hit_ratio(),
                     best: self.sweep.contenders[best].to_string(),
                     best_hit_ratio: counts(best).hit_ratio(),
+                    saved: self.goal.saved_ratio(&counts(chosen)),
+                    best_saved: self.goal.saved_ratio(&counts(best)),
                 });
             }
-            for (contender, (hits, reads)) in before.iter_mut().enumerate() {
-                *hits += counts(contender).hits;
-                *reads += counts(contender).reads();
+            for (contender, (saved, all)) in before.iter_mut().enumerate() {
+                let counts = counts(contender);
+                *saved += self.goal.saved(&counts);
+                *all += self.goal.saved(&counts) + self.goal.lost(&counts);
             }
         }
         tests

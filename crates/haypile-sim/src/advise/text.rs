@@ -7,7 +7,7 @@ use haypile_policy::rules::memory::default_shards;
 
 use super::choose::WORTH_A_CACHE;
 use super::{Advice, Certainty, Choice, Lead, Level};
-use crate::simulate::Accounting;
+use crate::simulate::{Accounting, Goal};
 
 /// A lead over LRU that is one.
 const NOTICEABLE: f64 = 0.005;
@@ -57,6 +57,13 @@ impl fmt::Display for Advice {
 impl Advice {
     fn why_none(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reads = grouped(self.reads);
+        if self.by != Goal::Reads {
+            let unit = self.unit();
+            return writeln!(
+                f,
+                "No cache helps here: within the budget it would save less than 0.1 % of the {unit} of {reads} reads."
+            );
+        }
         if self.best_possible >= WORTH_A_CACHE {
             writeln!(
                 f,
@@ -82,8 +89,14 @@ impl Advice {
             percent(choice.hit_ratio),
             grouped(self.reads)
         )?;
+        if self.warmup > 0 {
+            write!(f, " after a warm-up of {} requests", grouped(self.warmup))?;
+        }
         if choice.byte_hit_ratio > 0.0 {
             write!(f, " and {} of their bytes", percent(choice.byte_hit_ratio))?;
+        }
+        if let Some(saved) = choice.cost_saved_ratio {
+            write!(f, ", and saves {} of the cost of misses", percent(saved))?;
         }
         writeln!(f, ".\n")
     }
@@ -101,12 +114,25 @@ impl Advice {
         }
         write!(
             f,
-            "{} first tenth, with an empty cache at first, has {}, and the last, with a warm one, {}. ",
+            "{} first tenth, {}, has {}, and the last, with a warm one, {}. ",
             if choice.more_bytes.is_some() { "The" } else { "the" },
+            if self.warmup > 0 {
+                "with the cache that was warmed up"
+            } else {
+                "with an empty cache at first"
+            },
             percent(choice.first_part_hit_ratio),
             percent(choice.last_part_hit_ratio)
         )?;
         let best_possible = percent(self.best_possible);
+        if self.by != Goal::Reads {
+            return writeln!(
+                f,
+                "These are shares of the reads, of which {best_possible} would be possible without a bound; the points are of the {}, by \
+                 which the choice was made.",
+                self.unit()
+            );
+        }
         let Some(optimum) = choice.optimum_hit_ratio else {
             return writeln!(f, "Without a bound, {best_possible} would be possible.");
         };
@@ -137,7 +163,7 @@ impl Advice {
             (None, None) => write!(f, "this is the budget")?,
         }
         if let (Some(at), Some(half)) = (at, half) {
-            let costs = self.sizes[at].hit_ratio - half.hit_ratio;
+            let costs = self.sizes[at].saved - half.saved;
             write!(f, ", half as much would cost {}", points(costs))?;
         }
         writeln!(f, ". Beyond {} even LRU gains nothing.", self.amount(self.holds_everything))
@@ -148,7 +174,8 @@ impl Advice {
         match &choice.over_lru {
             None => write!(f, "nothing beats LRU here")?,
             Some(lead) if lead.difference > NOTICEABLE => {
-                write!(f, "LRU hits {} less ({})", points(lead.difference), spread(lead))?;
+                let verb = if self.by == Goal::Reads { "hits" } else { "saves" };
+                write!(f, "LRU {verb} {} less ({})", points(lead.difference), spread(lead))?;
             }
             Some(lead) if lead.least == 0.0 && lead.most == 0.0 => {
                 write!(f, "LRU does as well")?;
@@ -186,6 +213,15 @@ impl Advice {
             f,
             "Sampled: all figures are estimates from {sample}. Another --seed takes other keys; --sample 1 simulates the whole trace."
         )
+    }
+
+    /// Returns the unit of the goal, of which the points are shares.
+    fn unit(&self) -> &'static str {
+        match self.by {
+            Goal::Reads => "reads",
+            Goal::Bytes => "bytes",
+            Goal::Cost(_) => "cost of misses",
+        }
     }
 
     fn amount(&self, capacity: u64) -> String {

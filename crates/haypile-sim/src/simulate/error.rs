@@ -12,6 +12,18 @@ pub enum SimulateError {
          objects, or state sizes to assume (for example 160, or normal:mean=10000,sd=512)"
     )]
     NoSizes,
+    /// A cost depends on sizes and the trace has none.
+    #[error(
+        "the trace has no sizes, so that the cost of a byte says nothing; leave per-byte out, or say what sizes to assume (for \
+         example 160, or normal:mean=10000,sd=512)"
+    )]
+    NoSizesForCost,
+    /// A cache is judged by bytes and the trace has no sizes.
+    #[error(
+        "the trace has no sizes, so that no cache can be chosen by the bytes it serves; choose by reads, or say what sizes to assume \
+         (for example 160, or normal:mean=10000,sd=512)"
+    )]
+    NoSizesForGoal,
     /// There is no accounting of that name.
     #[error("unknown accounting '{name}' (known: objects, bytes, relstorage, engine)")]
     UnknownAccounting {

@@ -6,6 +6,7 @@
 
 mod accounting;
 mod belady;
+mod cost;
 mod counts;
 mod driver;
 mod engine;
@@ -20,6 +21,7 @@ mod sweep;
 mod whole;
 
 pub use accounting::{Accounting, RELSTORAGE_VALUE_LIMIT_BYTES, footprint};
+pub use cost::{BadMissCost, Goal, MissCost};
 pub use counts::Counts;
 pub use driver::Driver;
 pub use engine::ENGINE_HASH_SEED;

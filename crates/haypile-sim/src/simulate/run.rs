@@ -84,7 +84,11 @@ pub enum Warmup {
 }
 
 impl Warmup {
-    fn requests(self, of: u64) -> Result<u64, SimulateError> {
+    /// Returns the number of requests of the warm-up of a trace with `of` requests.
+    ///
+    /// # Errors
+    /// [`SimulateError::WarmupTooLong`] if nothing is left to count.
+    pub fn requests(self, of: u64) -> Result<u64, SimulateError> {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,

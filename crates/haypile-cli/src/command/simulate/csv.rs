@@ -2,7 +2,7 @@
 
 use super::Results;
 
-const HEADER: [&str; 20] = [
+const HEADER: [&str; 22] = [
     "trace",
     "policy",
     "accounting",
@@ -23,6 +23,8 @@ const HEADER: [&str; 20] = [
     "cpu_ns",
     "metadata_bytes",
     "shards",
+    "cost_saved_ratio",
+    "miss_cost_ns",
 ];
 
 /// Returns the results of simulations as lines of CSV. A point of a curve has only a hit ratio.
@@ -61,6 +63,10 @@ pub(crate) fn lines(results: &[Results]) -> anyhow::Result<String> {
                 number(byte_hit_ratio),
             ];
             record.extend(numbers.map(|number| number.to_string()));
+            record.extend([
+                number(one.cost_saved_ratio(outcome)),
+                number(one.miss_cost.map(|cost| cost.lost_ns(counts))),
+            ]);
             writer.write_record(record)?;
         }
         if let Some((curve, sizes)) = &one.curve {

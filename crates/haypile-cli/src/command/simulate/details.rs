@@ -1,7 +1,9 @@
 //! The exact counts of simulations, a row per simulation.
 
+use std::time::Duration;
+
 use super::Results;
-use super::tables::{byte_hit_ratio, capacity_header, hit_ratio_text};
+use super::tables::{byte_hit_ratio, capacity_header, cost_saved_text, hit_ratio_text};
 use crate::output::capacity::capacity;
 use crate::output::number::{bytes, grouped, seconds};
 use crate::output::table::table;
@@ -29,6 +31,10 @@ pub(crate) fn counts(results: &[Results]) -> String {
     let mut header = vec!["File".to_owned(); files];
     header.extend(["Policy".to_owned(), capacity_header(results)]);
     header.extend(COUNTS.map(str::to_owned));
+    let has_cost = results.iter().any(|one| one.miss_cost.is_some());
+    if has_cost {
+        header.extend(["Cost saved", "Cost of misses"].map(str::to_owned));
+    }
     let mut rows = Vec::new();
     for one in results {
         for cell in &one.cells {
@@ -52,6 +58,11 @@ pub(crate) fn counts(results: &[Results]) -> String {
                 seconds(outcome.cpu),
                 bytes(outcome.metadata_bytes),
             ]);
+            if let Some(cost) = one.miss_cost {
+                row.push(cost_saved_text(one, outcome));
+                let lost = Duration::try_from_secs_f64(cost.lost_ns(counts) / 1e9);
+                row.push(seconds(lost.unwrap_or(Duration::MAX)));
+            }
             rows.push(row);
         }
     }

@@ -41,6 +41,12 @@ struct JsonRow {
     /// The hit ratio; null without reads.
     hit_ratio: Option<f64>,
     byte_hit_ratio: Option<f64>,
+    /// The share of the cost of misses that hits saved; missing without `--miss-cost`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost_saved_ratio: Option<f64>,
+    /// The cost of all misses, in nanoseconds; missing without `--miss-cost`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    miss_cost_ns: Option<f64>,
     #[serde(flatten)]
     counts: Counts,
     capacity_misses: u64,
@@ -77,6 +83,8 @@ fn trace(one: &Results) -> TraceResults {
             byte_hit_ratio: hit_ratio(outcome)
                 .filter(|_| one.has_sizes)
                 .map(|_| outcome.counts.byte_hit_ratio()),
+            cost_saved_ratio: one.cost_saved_ratio(outcome),
+            miss_cost_ns: one.miss_cost.map(|cost| cost.lost_ns(&outcome.counts)),
             counts: outcome.counts,
             capacity_misses: outcome.counts.capacity_misses(),
             entries: outcome.entries,

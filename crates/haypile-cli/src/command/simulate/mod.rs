@@ -14,8 +14,8 @@ use anyhow::Error;
 use haypile_sim::Trace;
 use haypile_sim::curve::{Estimate, LruCurve};
 use haypile_sim::simulate::{
-    Accounting, Cell, Contender, Monitor, OtherReading, Outcome, SimulateError, SizeRule, Sweep,
-    other_reading,
+    Accounting, Cell, Contender, MissCost, Monitor, OtherReading, Outcome, SimulateError, SizeRule,
+    Sweep, other_reading,
 };
 use haypile_sim::trace::SampledTrace;
 use haypile_sim::trace::format::group_recordings;
@@ -40,7 +40,9 @@ pub(crate) struct Results {
     pub(crate) accounting: Accounting,
     /// Whether the trace has sizes of values.
     pub(crate) has_sizes: bool,
-    /// The simulations to run: policies and sizes.
+    /// The cost of a miss, if the user named one.
+    pub(crate) miss_cost: Option<MissCost>,
+    /// Requested simulations.
     pub(crate) sweep: Sweep,
     /// The outcomes of the simulations, one for each policy and size.
     pub(crate) cells: Vec<Cell>,
@@ -60,6 +62,12 @@ pub(crate) fn hit_ratio(outcome: &Outcome) -> Option<f64> {
 }
 
 impl Results {
+    /// Returns the share of the cost of misses that hits saved, if a cost is known and there were reads.
+    pub(crate) fn cost_saved_ratio(&self, outcome: &Outcome) -> Option<f64> {
+        let cost = self.miss_cost?;
+        hit_ratio(outcome).map(|_| cost.saved_ratio(&outcome.counts))
+    }
+
     fn finished(&self) -> usize {
         self.cells.iter().filter(|cell| cell.outcome.is_some()).count()
     }
@@ -152,6 +160,9 @@ fn simulate(
     sizes: SizeRule,
 ) -> anyhow::Result<Results> {
     let accounting = plan.accounting(trace);
+    if let Some(cost) = plan.miss_cost() {
+        cost.check(trace).map_err(|error| command::explain(error, &name))?;
+    }
     let sweep = plan.sweep(trace, accounting, sizes);
     let passes = sweep.cells() + usize::from(plan.has_lru_curve);
     let progress =
@@ -175,6 +186,7 @@ fn simulate(
         sample: trace.sampled(),
         accounting,
         has_sizes: trace.sizes().is_some(),
+        miss_cost: plan.miss_cost(),
         is_of_curve: plan.is_of_curve(),
         wants_curve: plan.has_lru_curve,
         curve: curve.map(|curve| {

@@ -6,8 +6,8 @@ use anyhow::bail;
 use haypile_sim::Trace;
 use haypile_sim::curve::LruCurve;
 use haypile_sim::simulate::{
-    Accounting, Contender, Operations, Options, SizeRule, Sweep, TtlRule, Warmup, footprint,
-    least_capacity,
+    Accounting, Contender, MissCost, Operations, Options, SizeRule, Sweep, TtlRule, Warmup,
+    footprint, least_capacity,
 };
 use haypile_sim::trace::{BuildOptions, Sampling};
 
@@ -45,6 +45,7 @@ pub(crate) struct SimulationPlan {
     capacities: Vec<CapacityArgument>,
     accounting: Option<Accounting>,
     warmup: Warmup,
+    miss_cost: Option<MissCost>,
     windows: usize,
     operations: Operations,
     ttl: TtlRule,
@@ -78,7 +79,7 @@ impl SimulationPlan {
         let is_lru = |contender: &&Contender| contender.to_string() == "lru";
         let has_lru_curve = curve.iter().any(|contender| is_lru(&contender));
         let curve: Vec<Contender> = curve.iter().filter(|it| !is_lru(it)).cloned().collect();
-        if has_lru_curve && arguments.warmup != Warmup::None {
+        if has_lru_curve && arguments.simulating.warmup != Warmup::None {
             bail!(
                 "the curve of lru counts every request and cannot be combined with --warmup; simulate --policy lru"
             )
@@ -107,7 +108,8 @@ impl SimulationPlan {
             contenders,
             capacities,
             accounting,
-            warmup: arguments.warmup,
+            warmup: arguments.simulating.warmup,
+            miss_cost: arguments.simulating.miss_cost,
             windows: arguments.windows.map_or(0, NonZeroUsize::get),
             operations: arguments.simulating.operations(),
             ttl: arguments.simulating.ttl(),
@@ -157,7 +159,12 @@ impl SimulationPlan {
         })
     }
 
-    /// Returns the simulations to run on a trace.
+    /// Returns the cost of a miss, if the user named one.
+    pub(crate) fn miss_cost(&self) -> Option<MissCost> {
+        self.miss_cost
+    }
+
+    /// Returns the simulations of a trace.
     pub(crate) fn sweep(&self, trace: &Trace, accounting: Accounting, sizes: SizeRule) -> Sweep {
         let capacities = if self.has_capacities() {
             let is_share = |it: &CapacityArgument| matches!(it, CapacityArgument::Share(_));

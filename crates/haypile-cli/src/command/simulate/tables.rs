@@ -103,6 +103,12 @@ fn matrices(text: &mut String, results: &[Results], all: bool) {
     if results.iter().any(is_belady_no_bound) {
         text.push_str(BELADY_BY_BYTES);
     }
+    if results.iter().any(|one| one.miss_cost.is_some()) {
+        let _ = write!(text, "\nCost of misses saved\n");
+        let cost = results.iter().find_map(|one| one.miss_cost);
+        let value = |one: &Outcome| cost.map_or(0.0, |cost| cost.saved_ratio(&one.counts));
+        matrix(text, results, Some(&value), cost_saved_text);
+    }
     if !all {
         return;
     }
@@ -129,6 +135,14 @@ pub(crate) fn byte_hit_ratio(of: &Results, outcome: &Outcome) -> String {
         None => NO_READS.to_owned(),
         Some(_) if of.has_sizes => ratio(outcome.counts.byte_hit_ratio()),
         Some(_) => NONE.to_owned(),
+    }
+}
+
+/// Returns the share of the cost of misses that hits saved, if a cost is known.
+pub(crate) fn cost_saved_text(of: &Results, outcome: &Outcome) -> String {
+    match of.cost_saved_ratio(outcome) {
+        Some(saved) => ratio(saved),
+        None => hit_ratio_text(outcome),
     }
 }
 

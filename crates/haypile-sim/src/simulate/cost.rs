@@ -1,0 +1,182 @@
+//! The cost of a miss, by which hits are weighed.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{Counts, SimulateError};
+use crate::Trace;
+
+/// Units of time, in nanoseconds.
+const UNITS: [(&str, f64); 6] =
+    [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("min", 60e9), ("s", 1e9)];
+
+/// The time that a miss costs, such as that of computing the value again: a fixed part, and a part for each byte of the value.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct MissCost {
+    /// The time of any miss, in nanoseconds; 0 or more.
+    pub fixed_ns: f64,
+    /// The time of each byte of the value that is missed, in nanoseconds; 0 or more.
+    pub ns_per_byte: f64,
+}
+
+/// A cost of a miss that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the cost of a miss '{text}' {problem}; write a fixed time, one for each byte, or both, as in fixed=20ms,per-byte=0.5ns (units: ns, us, \
+     ms, s, min)"
+)]
+pub struct BadMissCost {
+    text: String,
+    problem: String,
+}
+
+impl MissCost {
+    /// Returns the cost of all misses, in nanoseconds.
+    pub fn lost_ns(&self, counts: &Counts) -> f64 {
+        self.of(counts.misses, counts.miss_bytes)
+    }
+
+    /// Returns the cost of the misses that hits avoided, in nanoseconds.
+    pub fn saved_ns(&self, counts: &Counts) -> f64 {
+        self.of(counts.hits, counts.hit_bytes)
+    }
+
+    /// Returns the share of the cost, that all reads would have without a cache, that hits saved; 0 without a cost.
+    pub fn saved_ratio(&self, counts: &Counts) -> f64 {
+        share(self.saved_ns(counts), self.lost_ns(counts))
+    }
+
+    /// Checks that the sizes of a trace are known, if the cost depends on them.
+    ///
+    /// # Errors
+    /// [`SimulateError::NoSizesForCost`].
+    pub fn check(&self, trace: &Trace) -> Result<(), SimulateError> {
+        if self.ns_per_byte > 0.0 && trace.sizes().is_none() {
+            return Err(SimulateError::NoSizesForCost);
+        }
+        Ok(())
+    }
+
+    fn of(&self, reads: u64, bytes: u64) -> f64 {
+        self.fixed_ns * reads as f64 + self.ns_per_byte * bytes as f64
+    }
+}
+
+/// Returns the share of a part in itself and the rest; 0 if both are nothing.
+fn share(part: f64, rest: f64) -> f64 {
+    let all = part + rest;
+    if all > 0.0 { part / all } else { 0.0 }
+}
+
+impl fmt::Display for MissCost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "fixed={}ns,per-byte={}ns", self.fixed_ns, self.ns_per_byte)
+    }
+}
+
+impl FromStr for MissCost {
+    type Err = BadMissCost;
+
+    fn from_str(text: &str) -> Result<Self, BadMissCost> {
+        let bad = |problem: String| BadMissCost { text: text.to_owned(), problem };
+        let (mut fixed, mut per_byte) = (None, None);
+        for part in text.split(',') {
+            let (name, time) =
+                part.split_once('=').ok_or_else(|| bad(format!("has '{part}' without a '='")))?;
+            let place = match name {
+                "fixed" => &mut fixed,
+                "per-byte" => &mut per_byte,
+                _ => return Err(bad(format!("has the unknown part '{name}'"))),
+            };
+            let ns = nanoseconds(time)
+                .ok_or_else(|| bad(format!("has '{time}', which is not a time with its unit")))?;
+            if place.replace(ns).is_some() {
+                return Err(bad(format!("has '{name}' twice")));
+            }
+        }
+        let cost =
+            Self { fixed_ns: fixed.unwrap_or_default(), ns_per_byte: per_byte.unwrap_or_default() };
+        if cost.fixed_ns + cost.ns_per_byte > 0.0 {
+            Ok(cost)
+        } else {
+            Err(bad("is zero".to_owned()))
+        }
+    }
+}
+
+/// Returns the nanoseconds of a time such as 20ms or 0.5ns, up to a thousand years.
+fn nanoseconds(text: &str) -> Option<f64> {
+    const MOST_NS: f64 = 1000.0 * 366.0 * 86_400.0 * 1e9;
+    let (number, unit_ns) =
+        UNITS.iter().find_map(|(unit, ns)| Some((text.strip_suffix(unit)?, ns)))?;
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let ns = number.parse::<f64>().ok().filter(|_| is_number)? * unit_ns;
+    (ns <= MOST_NS).then_some(ns)
+}
+
+/// The unit in which a cache is judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Goal {
+    /// Reads that hit.
+    #[default]
+    Reads,
+    /// Bytes of the reads that hit.
+    Bytes,
+    /// Cost of the misses that hits avoid.
+    Cost(MissCost),
+}
+
+impl Goal {
+    /// Returns the name on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Reads => "reads",
+            Self::Bytes => "bytes",
+            Self::Cost(_) => "cost",
+        }
+    }
+
+    /// Returns the amount that hits saved, in the unit of the goal: reads, bytes or nanoseconds.
+    pub fn saved(&self, counts: &Counts) -> f64 {
+        match self {
+            Self::Reads => counts.hits as f64,
+            Self::Bytes => counts.hit_bytes as f64,
+            Self::Cost(cost) => cost.saved_ns(counts),
+        }
+    }
+
+    /// Returns the amount that misses lost, in the unit of the goal.
+    pub fn lost(&self, counts: &Counts) -> f64 {
+        match self {
+            Self::Reads => counts.misses as f64,
+            Self::Bytes => counts.miss_bytes as f64,
+            Self::Cost(cost) => cost.lost_ns(counts),
+        }
+    }
+
+    /// Returns the share that hits saved; 0 without reads.
+    pub fn saved_ratio(&self, counts: &Counts) -> f64 {
+        match self {
+            Self::Reads => counts.hit_ratio(),
+            _ => share(self.saved(counts), self.lost(counts)),
+        }
+    }
+
+    /// Checks that the trace has the sizes that the goal needs.
+    ///
+    /// # Errors
+    /// [`SimulateError::NoSizesForGoal`] and [`SimulateError::NoSizesForCost`].
+    pub fn check(&self, trace: &Trace) -> Result<(), SimulateError> {
+        match self {
+            Self::Bytes if trace.sizes().is_none() => Err(SimulateError::NoSizesForGoal),
+            Self::Cost(cost) => cost.check(trace),
+            Self::Reads | Self::Bytes => Ok(()),
+        }
+    }
+}
+
+impl serde::Serialize for Goal {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
