@@ -167,9 +167,13 @@ impl<W: Weights, M: Memory> Policy for Arc<W, M> {
                     return slot;
                 }
             } else {
-                // The paper's bound on everything that is remembered, before one more is.
+                // The paper's bound on everything that is remembered, before one more is. Without weights it is that
+                // of equal entries: one ghost goes for each that comes.
                 let twice = self.capacity.saturating_mul(2);
-                while self.remembered() >= twice && self.frequent_ghosts.pop().is_some() {}
+                while self.remembered() >= twice
+                    && self.frequent_ghosts.pop().is_some()
+                    && self.weighted
+                {}
             }
         }
         self.replace()

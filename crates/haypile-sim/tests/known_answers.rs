@@ -13,8 +13,9 @@ use std::path::Path;
 use haypile_sim::Trace;
 use haypile_sim::simulate::{Accounting, Operations, Options};
 use haypile_sim::trace::format::Format;
+use haypile_sim::trace::generate::Spec;
 
-use support::simulation::{read_trace, redis_build, run, run_in, shared_traces};
+use support::simulation::{generate, read_trace, redis_build, run, run_in, shared_traces};
 
 /// libCacheSim's names of policies, and what has its definition here.
 const POLICIES: [(&str, &str); 9] = [
@@ -102,6 +103,29 @@ fn oltp() {
     let wtinylfu = misses("wtinylfu");
     assert!(wtinylfu.abs_diff(435_567) * 100 <= 435_567, "{wtinylfu}");
     assert_eq!(wtinylfu, 435_677);
+}
+
+/// Misses of ARC in libCacheSim 0.3.5, from `rivals/libcachesim/run.py`, on generated traces whose entries weigh differently, by
+/// capacity in bytes. It drops one ghost for each entry that leaves, whatever both weigh.
+#[test]
+fn arc_without_weights_is_libcachesims_where_sizes_differ() {
+    const CAPACITIES: [u64; 4] = [200_000, 1_000_000, 4_000_000, 12_000_000];
+    for (sizes, seed, expected) in [
+        ("per=key", 1, [142_134, 122_297, 94_679, 74_337]),
+        ("per=key", 2, [143_208, 117_269, 93_022, 74_303]),
+        ("per=request", 3, [142_621, 116_492, 92_963, 74_238]),
+    ] {
+        let mixture = "zipf:keys=20000,exponent=0.9@0.8+scan:keys=20000@0.2";
+        let trace = generate(&Spec {
+            sizes: Some(format!("lognormal:median=500,sigma=1.5,{sizes}").parse().unwrap()),
+            seed,
+            ..Spec::new(mixture.parse().unwrap(), 200_000)
+        });
+        let misses = CAPACITIES.map(|capacity| {
+            run(&trace, "arc:weighted=0", capacity, &options(Accounting::Bytes)).counts.misses
+        });
+        assert_eq!(misses, expected, "{sizes}, seed {seed}");
+    }
 }
 
 /// No other program's answers: whoever changes a policy learns here what it did to its decisions.

@@ -104,7 +104,13 @@ impl Policy for Plain {
                 }
                 plain::pop(&mut self.b1);
             } else {
-                while self.all() >= 2 * self.c && plain::pop(&mut self.b2).is_some() {}
+                if !self.weighted && self.all() >= 2 * self.c {
+                    plain::pop(&mut self.b2);
+                }
+                while self.weighted
+                    && self.all() >= 2 * self.c
+                    && plain::pop(&mut self.b2).is_some()
+                {}
             }
         }
         self.replace()
