@@ -371,6 +371,7 @@ pub(crate) struct Output {
     after_help = "\
 Examples:
   haypile advise access.log --budget 1GB
+  haypile advise access.log --budget 1GB --plot choice.svg
   haypile advise access.log --budget 1GB --warmup 20% --miss-cost fixed=20ms,per-byte=1ns
   haypile advise keys.txt --assume-size lognormal:median=4096,sigma=1.5"
 )]
@@ -386,10 +387,13 @@ pub(crate) struct Advise {
     /// Policies to choose from; the first wins unless another is clearly better
     #[arg(long, short, value_name = "POLICIES", value_parser = PolicyList::from_str)]
     pub(crate) policy: Option<PolicyList>,
-    /// What the cache is to save: reads, bytes of reads, or the cost of misses that --miss-cost tells
+    /// Goal of the choice: to save reads, bytes of reads, or the cost of misses that --miss-cost states
     /// [default: cost with --miss-cost, else reads]
     #[arg(long, value_name = "GOAL", value_enum)]
     pub(crate) by: Option<GoalArgument>,
+    /// Plot the miss ratios of all policies that were tried by size into an SVG file, with a mark on the choice
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
     /// Print all sizes that were tried, not only those around the choice
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,

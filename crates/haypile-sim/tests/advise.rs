@@ -37,6 +37,12 @@ fn assert_sound(trace: &Trace, budget: Option<u64>, advice: &Advice) {
     // The prediction is what a simulation of exactly this says.
     let outcome = run_in(trace, &choice.policy, choice.capacity, advice.accounting);
     assert!((outcome.counts.hit_ratio() - choice.hit_ratio).abs() < 1e-12);
+    for policy in &advice.policies {
+        assert_eq!(policy.hit_ratios.len(), advice.sizes.len());
+        let at = advice.sizes.iter().position(|size| size.capacity == choice.capacity).unwrap();
+        let outcome = run_in(trace, &policy.policy, choice.capacity, advice.accounting);
+        assert!((outcome.counts.hit_ratio() - policy.hit_ratios[at]).abs() < 1e-12);
+    }
     let optimum = choice.optimum_hit_ratio.expect("nothing expires here");
     assert!(choice.hit_ratio <= optimum, "{choice:?}");
     assert!(optimum <= advice.best_possible + 1e-12, "{choice:?}");

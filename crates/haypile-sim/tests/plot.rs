@@ -10,7 +10,7 @@ use roxmltree::{Document, Node};
 fn curve(name: &str, style: Style, points: &[(u64, f64)]) -> Curve {
     let point = |&(capacity, miss_ratio)| Point { capacity, miss_ratio, error: 0.0 };
     let points = points.iter().map(point).collect();
-    Curve { name: name.to_owned(), points, style, optimum: false }
+    Curve { name: name.to_owned(), points, style, optimum: false, chosen: None }
 }
 
 fn chart(curves: Vec<Curve>) -> Chart {
@@ -222,6 +222,22 @@ fn another_extension_or_a_missing_directory_is_refused_by_name() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "something is left behind");
 }
 
+#[test]
+fn the_point_to_take_has_a_ring_a_line_and_a_name() {
+    let mut chart = policies();
+    let before = chart.svg().unwrap();
+    chart.curves[3].chosen = Some(1 << 22);
+    let after = chart.svg().unwrap();
+    assert!(texts(&after).contains(&"s3fifo, 4\u{a0}MiB".to_owned()), "{:?}", texts(&after));
+    assert!(!texts(&before).iter().any(|text| text.contains("s3fifo, ")));
+    let lines = |svg: &str| svg.matches("<polyline").count();
+    assert_eq!(lines(&after), lines(&before) + 2);
+    assert!(after.contains(" To take: s3fifo, "), "in the text alternative");
+    chart.curves[3].chosen = Some(3);
+    let error = chart.svg().unwrap_err().to_string();
+    assert!(error.contains("the point to take is one of the curve"), "{error}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -246,7 +262,10 @@ proptest! {
             let point = |(capacity, shift, miss_ratio, error): (u64, u32, f64, f64)| {
                 Point { capacity: (capacity >> shift).max(1), miss_ratio, error }
             };
-            Curve { name, points: points.into_iter().map(point).collect(), style, optimum }
+            let points: Vec<Point> = points.into_iter().map(point).collect();
+            // Any point may be the one to take.
+            let chosen = points.last().filter(|_| !optimum).map(|point| point.capacity);
+            Curve { name, points, style, optimum, chosen }
         });
         let chart = Chart {
             title,

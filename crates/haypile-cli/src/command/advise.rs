@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use anyhow::bail;
 use haypile_sim::Trace;
 use haypile_sim::advise::{Advice, Certainty, Question, advise};
+use haypile_sim::plot::{self, Chart, Curve, MAX_CURVES, Point, Style, Unit};
 use haypile_sim::simulate::{Accounting, Goal, footprint};
 use haypile_sim::trace::BuildOptions;
 
@@ -12,7 +13,7 @@ use crate::args::{Advise, CapacityArgument};
 use crate::command::reading::other_reading;
 use crate::command::watch::Watch;
 use crate::output::capacity::capacity;
-use crate::output::number::ratio;
+use crate::output::number::{grouped, ratio};
 use crate::output::progress::Progress;
 use crate::output::table::{table, wrapped};
 use crate::{command, input, interrupt, output};
@@ -31,6 +32,10 @@ struct AdviceDocument<'a> {
 
 /// Executes `haypile advise`: prints advice on the size and policy of a cache for a trace.
 pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
+    if let Some(path) = &arguments.plot {
+        plot::check_path(path)?;
+        output::target::check(path)?;
+    }
     interrupt::watch()?;
     let seed = arguments.reading.seed;
     let build =
@@ -57,6 +62,9 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
         .map_err(|error| command::explain(error, &input::name(&arguments.traces)))?;
     progress.finish();
     let Some(advice) = advice else { bail!("interrupted before there was a result") };
+    if let Some(path) = arguments.plot.as_ref().filter(|_| !advice.sizes.is_empty()) {
+        chart(&advice, input::name(&arguments.traces)).write(path)?;
+    }
     if arguments.json {
         return output::json(&AdviceDocument {
             version: VERSION,
@@ -88,6 +96,40 @@ fn readable(bytes: u64) -> u64 {
     let number = bytes / unit;
     let place = 10_u64.pow(number.max(1).ilog10().saturating_sub(2));
     number / place * place * unit
+}
+
+/// Returns a chart of all policies at all sizes that were tried, with a mark on the choice.
+fn chart(advice: &Advice, title: String) -> Chart {
+    let (x_label, unit) = match advice.accounting {
+        Accounting::Objects => ("cache size in objects", Unit::Objects),
+        _ => ("cache size", Unit::Bytes),
+    };
+    let curves =
+        advice.policies.iter().take(MAX_CURVES).map(|tried| {
+            let points = advice.sizes.iter().zip(&tried.hit_ratios).map(|(size, hit_ratio)| {
+                Point { capacity: size.capacity, miss_ratio: 1.0 - hit_ratio, error: 0.0 }
+            });
+            let chosen = advice.choice.as_ref().filter(|choice| choice.policy == tried.policy);
+            Curve {
+                name: tried.policy.clone(),
+                points: points.collect(),
+                style: Style::LineAndMarkers,
+                optimum: false,
+                chosen: chosen.map(|choice| choice.capacity),
+            }
+        });
+    Chart {
+        title,
+        subtitle: Some(format!(
+            "{} requests for {} keys",
+            grouped(advice.requests),
+            grouped(advice.keys)
+        )),
+        x_label: x_label.to_owned(),
+        unit,
+        curves: curves.collect(),
+        log_x: true,
+    }
 }
 
 /// Sizes on each side of the chosen one that are printed.

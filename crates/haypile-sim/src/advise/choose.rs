@@ -6,7 +6,7 @@ use haypile_number::ratio;
 use haypile_policy::rules::memory::{MAX_SIZE_BYTES, MIN_SIZE_BYTES};
 
 use super::lru::{LruSearch, Stopped};
-use super::{AdviceTable, Choice, Lead, MoreBytes, SizeTried};
+use super::{AdviceTable, Choice, Lead, MoreBytes, PolicyTried, SizeTried};
 use crate::Trace;
 use crate::curve::LruCurve;
 use crate::simulate::{
@@ -141,8 +141,20 @@ impl AdviceTable<'_> {
         sizes.collect()
     }
 
-    /// Returns the index of the policy to take at the size with index `at`: the first policy asked
-    /// for, unless another is clearly better.
+    /// Returns the policies, each with its hit ratios in order of size.
+    pub(super) fn policies(&self) -> Vec<PolicyTried> {
+        let contenders = self.sweep.contenders.iter().enumerate();
+        let tried = contenders.map(|(at, contender)| PolicyTried {
+            policy: contender.to_string(),
+            hit_ratios: (0..self.sweep.capacities.len())
+                .map(|capacity| self.outcome(capacity, at).counts.hit_ratio())
+                .collect(),
+        });
+        tried.collect()
+    }
+
+    /// Returns the position of the policy to take at the capacity in position `at`, which is the first one
+    /// asked for unless another is clearly better.
     pub(super) fn policy(&self, at: usize) -> usize {
         Self::preferred(self.sweep.contenders.len(), |contender| self.saved(at, contender))
     }

@@ -105,6 +105,15 @@ pub struct SizeTried {
     pub lru_saved: f64,
 }
 
+/// A policy at all sizes that were tried.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct PolicyTried {
+    /// The policy.
+    pub policy: String,
+    /// The hit ratios, in the order of the sizes.
+    pub hit_ratios: Vec<f64>,
+}
+
 /// Lead of one policy over another, by the goal.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Lead {
@@ -215,8 +224,10 @@ pub struct Advice {
     pub best_possible: f64,
     /// The sizes that were tried, in ascending order.
     pub sizes: Vec<SizeTried>,
-    /// The smallest size from which doubling adds less than a point to the hit ratio; `None` if the
-    /// budget is smaller.
+    /// The policies that were tried, at each of the sizes.
+    pub policies: Vec<PolicyTried>,
+    /// The smallest size from which doubling adds less than a point; `None` where the budget ends
+    /// before it.
     pub knee: Option<u64>,
     /// The growth of the working set at the end of the trace.
     pub growth: Growth,
@@ -343,6 +354,7 @@ fn advice(
         holds_everything,
         best_possible: ratio(unbounded.reads() - unbounded.cold_misses, unbounded.reads()),
         sizes,
+        policies: table.policies(),
         knee,
         growth: Growth::of(trace),
         choice: None,

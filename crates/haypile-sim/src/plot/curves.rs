@@ -71,7 +71,17 @@ impl<'a> Drawn<'a> {
         Self { series, mark, style, places }
     }
 
-    /// Returns the position of the end of the curve.
+    /// Returns the place of the chosen point, with its capacity.
+    pub(super) fn chosen(&self) -> Option<(Place, u64)> {
+        let capacity = self.series.curve.chosen?;
+        let points = self.series.points.iter().zip(&self.places);
+        points
+            .filter(|(point, _)| point.capacity == capacity)
+            .map(|(_, place)| (*place, capacity))
+            .next()
+    }
+
+    /// Returns the end of the curve.
     pub(super) fn end(&self) -> Place {
         self.places[self.places.len() - 1]
     }

@@ -32,6 +32,14 @@ const MAX_NAME_PX: f64 = 330.0;
 const LEADER_PX: f64 = 30.0;
 const SAMPLE_PX: f64 = 54.0;
 
+/// Radius of the ring around a chosen point, and the corners of which it is made.
+const RING_PX: f64 = 16.0;
+const RING_CORNERS: u32 = 48;
+
+/// Widest name of a chosen point, and the place that the name of the axis takes before it.
+const CHOSEN_PX: f64 = 420.0;
+const CHOSEN_GAP_PX: f64 = 60.0;
+
 const LEADER_OPACITY: f64 = 0.55;
 
 pub(super) fn svg(chart: &Chart) -> Result<String, PlotError> {
@@ -60,6 +68,7 @@ pub(super) fn svg(chart: &Chart) -> Result<String, PlotError> {
         for curve in &drawn {
             curve.draw(canvas);
         }
+        draw_chosen(canvas, chart, &frame, &drawn);
         draw_names(canvas, &frame, &layout, &drawn);
     })
 }
@@ -74,7 +83,13 @@ fn description(chart: &Chart, series: &[Series<'_>]) -> String {
         _ => format!(" {}: {}, {}.", series.name, end(series.first()), end(series.last())),
     };
     let curves: String = series.iter().map(sentence).collect();
-    format!("Miss ratio by {}.{curves}", printable(&chart.x_label))
+    let chosen = |series: &Series<'_>| {
+        let size = series.curve.chosen?;
+        let point = series.points.iter().find(|point| point.capacity == size)?;
+        Some(format!(" To take: {}, {}.", series.name, end(*point)))
+    };
+    let chosen: String = series.iter().filter_map(chosen).collect();
+    format!("Miss ratio by {}.{curves}{chosen}", printable(&chart.x_label))
 }
 
 /// Layout, which depends on the length and number of the names.
@@ -142,6 +157,32 @@ fn draw_axes(canvas: &Canvas, chart: &Chart, frame: &Frame) {
     let label = cut(&printable(&chart.x_label), width / AXIS_PX);
     let below = (frame.left + width / 2.0, frame.foot + 58.0);
     canvas.text(&label, below, lettering((HPos::Center, VPos::Top)));
+}
+
+/// A ring around each chosen point, a line from there to the axis, and its name above the plot.
+fn draw_chosen(canvas: &Canvas, chart: &Chart, frame: &Frame, curves: &[Drawn<'_>]) {
+    for (curve, ((x, y), size)) in curves.iter().filter_map(|curve| Some((curve, curve.chosen()?)))
+    {
+        let dots = Stroke { colour: INK.into(), width_px: 2.0, dashes: Some((3.0, 6.0)) };
+        canvas.line(&[(x, frame.top), (x, frame.foot)], dots);
+        let corner = |n: u32| {
+            let angle = f64::from(n) / f64::from(RING_CORNERS) * std::f64::consts::TAU;
+            (x + RING_PX * angle.cos(), y + RING_PX * angle.sin())
+        };
+        let ring: Vec<(f64, f64)> = (0..=RING_CORNERS).map(corner).collect();
+        canvas.line(&ring, Stroke::solid(INK, 3.0));
+        let name = format!("{}, {}", curve.series.name, capacity(size, chart.unit));
+        let name = cut(&name, CHOSEN_PX / AXIS_PX);
+        // It stays behind the name of the axis, and before the end of the picture.
+        let half_px = width_em(&name) * AXIS_PX / 2.0;
+        let middle = x.clamp(
+            (frame.left + CHOSEN_GAP_PX + half_px).min(frame.right - half_px),
+            frame.right - half_px,
+        );
+        let anchor = (HPos::Center, VPos::Center);
+        let lettering = Lettering { size_px: AXIS_PX, colour: INK, anchor };
+        canvas.text(&name, (middle, frame.top - 36.0), lettering);
+    }
 }
 
 /// The names in the order in which the lines end, each after a sample of its line.

@@ -15,6 +15,7 @@
 //!     points: vec![point(1 << 20, 0.52), point(8 << 20, 0.31), point(64 << 20, 0.12)],
 //!     style: Style::LineAndMarkers,
 //!     optimum: false,
+//!     chosen: Some(8 << 20),
 //! };
 //! let chart = Chart {
 //!     title: "Where the knee is".to_owned(),
@@ -82,6 +83,9 @@ pub struct Curve {
     /// Whether this is the optimum that no policy can beat. It is drawn dashed and without colour,
     /// because it is not an attainable cache.
     pub optimum: bool,
+    /// The capacity of the point that a reader should take, one of [`points`](Self::points): a ring around it, a line from there
+    /// to the axis, and its name above the plot.
+    pub chosen: Option<u64>,
 }
 
 /// A point of a curve: the miss ratio at one cache size.

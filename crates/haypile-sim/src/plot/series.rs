@@ -45,6 +45,12 @@ fn series(curve: &Curve, log_x: bool) -> Result<Series<'_>, PlotError> {
             return Err(PlotError::BadPoint { curve: name, capacity: point.capacity, problem });
         }
     }
+    if let Some(capacity) = curve.chosen
+        && curve.points.iter().all(|point| point.capacity != capacity)
+    {
+        let problem = "the point to take is one of the curve".to_owned();
+        return Err(PlotError::BadPoint { curve: name, capacity, problem });
+    }
     let mut points = curve.points.clone();
     points.sort_by_key(|point| point.capacity);
     Ok(Series { curve, name, points })

@@ -112,6 +112,7 @@ fn curves(one: &Results, is_one: bool) -> Vec<Curve> {
             points: points.collect(),
             style: Style::LineAndMarkers,
             optimum: contender.is_belady(),
+            chosen: None,
         }
     });
     let measured = one.curve.iter().map(|(curve, sizes)| {
@@ -124,6 +125,7 @@ fn curves(one: &Results, is_one: bool) -> Vec<Curve> {
             points: points.collect(),
             style: Style::Line,
             optimum: false,
+            chosen: None,
         }
     });
     let all = simulated.chain(measured);
