@@ -67,8 +67,14 @@ fn every_count_of_a_simulation_adds_up() {
 #[test]
 fn csv_says_what_json_says() {
     let arguments = ["simulate", TRACE, "--policy", "fifo,lru", "--size", "2MiB,8MiB"];
-    let document = print_json(&[&arguments[..], &["--json"]].concat());
-    let lines = print(&[&arguments[..], &["--csv"]].concat());
+    assert_csv_says_what_json_says(&arguments);
+    let cost = ["--miss-cost", "fixed=1ms,per-byte=0.5ns"];
+    assert_csv_says_what_json_says(&[&arguments[..], &cost].concat());
+}
+
+fn assert_csv_says_what_json_says(arguments: &[&str]) {
+    let document = print_json(&[arguments, &["--json"]].concat());
+    let lines = print(&[arguments, &["--csv"]].concat());
     let mut reader = csv::Reader::from_reader(lines.as_bytes());
     let header = reader.headers().unwrap().clone();
     let records: Vec<_> = reader.records().map(Result::unwrap).collect();
@@ -81,6 +87,16 @@ fn csv_says_what_json_says() {
                 "accounting" => assert_eq!(cell, "bytes"),
                 "policy" => assert_eq!(simulation[column], cell),
                 "cpu_ns" => assert!(cell.parse::<u64>().is_ok()),
+                "cost_saved_ratio" | "miss_cost_ns" => {
+                    let in_csv: Option<f64> = cell.parse().ok();
+                    assert_eq!(in_csv.is_some(), arguments.contains(&"--miss-cost"), "{column}");
+                    // The last digit of a number that is read from JSON may differ.
+                    let in_json = simulation[column].as_f64();
+                    let difference =
+                        in_json.zip(in_csv).map(|(json, csv)| (json / csv - 1.0).abs());
+                    assert_eq!(in_json.is_some(), in_csv.is_some(), "{column}");
+                    assert!(difference.is_none_or(|it| it < 1e-12), "{column}: {difference:?}");
+                }
                 _ => assert_eq!(simulation[column].to_string(), cell, "{column}"),
             }
         }
