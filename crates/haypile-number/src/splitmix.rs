@@ -5,7 +5,7 @@
 /// Added to the state for each number.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A generator of pseudo-random numbers (SplitMix64), determined by a seed.
+/// A generator of pseudo-random numbers (`SplitMix64`), determined by a seed.
 #[derive(Clone, Debug)]
 pub struct SplitMix64(u64);
 
