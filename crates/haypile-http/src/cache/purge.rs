@@ -1,9 +1,10 @@
 //! Purges: forgetting responses on request, or making them stale.
 
 use bytes::Bytes;
+use http::uri::InvalidUri;
 
 use super::HttpCache;
-use crate::semantics::Target;
+use crate::semantics::{Target, encoded};
 use crate::storage::{Group, LONGEST_PREFIX};
 
 /// The choice of responses that an operator wants to purge. They are forgotten, or made stale by
@@ -108,7 +109,13 @@ impl HttpCache {
         let storage = &self.inner.storage;
         let is_purged = match what {
             What::Url(url) => return self.purge_url(url, is_soft).await,
-            What::Prefix(prefix) => storage.purge(self.prefix(prefix)?, is_soft).await,
+            What::Prefix(prefix) => {
+                let mut is_purged = true;
+                for begin in self.prefixes(prefix)? {
+                    is_purged &= storage.purge(begin, is_soft).await;
+                }
+                is_purged
+            }
             What::Group("") => return Err(PurgeError::NoGroup),
             What::Group(name) => {
                 let group = Group::of(&self.partitioned(""), name);
@@ -130,14 +137,16 @@ impl HttpCache {
         storage.has_taken_note().await.then_some(was_there).ok_or(PurgeError::Store)
     }
 
-    /// Returns the begin of the names that a prefix of URLs is about.
-    fn prefix(&self, prefix: &str) -> Result<Bytes, PurgeError> {
-        let name = self.name(&target(prefix)?);
+    /// Returns the begins of the names that a prefix of URLs is about: as it is written, and percent-encoded if that is
+    /// another.
+    fn prefixes(&self, prefix: &str) -> Result<Vec<Bytes>, PurgeError> {
+        let target = target(prefix)?;
         // As a target, it would have a path and be the begin of nothing else.
         if !has_path(prefix) {
             return Err(PurgeError::WithinHost(prefix.to_owned()));
         }
-        short(name)
+        let both = [target.encoded(), Some(target)];
+        both.into_iter().flatten().map(|target| short(self.name(&target))).collect()
     }
 }
 
@@ -154,6 +163,8 @@ fn has_path(url: &str) -> bool {
 
 fn target(url: &str) -> Result<Target, PurgeError> {
     let refused = |error: String| PurgeError::Target(url.to_owned(), error);
-    let uri = url.parse().map_err(|error: http::uri::InvalidUri| refused(error.to_string()))?;
+    // A proxy passes on what is not a URI, percent-encoded.
+    let uri = url.parse().or_else(|error| encoded(url).parse().map_err(|_: InvalidUri| error));
+    let uri = uri.map_err(|error: InvalidUri| refused(error.to_string()))?;
     Target::of(&uri).map_err(|error| refused(error.to_string()))
 }

@@ -66,9 +66,17 @@ impl HttpCache {
         self.partitioned(&text)
     }
 
-    /// Returns the keys of all entries that may have responses to a URL, according to the known
-    /// rules on query parameters.
+    /// Returns the names of all entries that may have responses to a target, as far as the known rules tell: also to the
+    /// target as a proxy passes it on, percent-encoded.
     pub(super) async fn names(&self, target: &Target) -> Vec<Bytes> {
+        let mut names = self.names_as_written(target).await;
+        if let Some(encoded) = target.encoded() {
+            names.extend(self.names_as_written(&encoded).await);
+        }
+        names
+    }
+
+    async fn names_as_written(&self, target: &Target) -> Vec<Bytes> {
         let path = self.path(target);
         let mut rule = self.inner.searches.get(&path);
         if rule.is_none() {

@@ -9,8 +9,9 @@ use bytes::{Bytes, BytesMut};
 use haypile::Cache;
 use haypile_origin::server::ReceivedRequest;
 use haypile_origin::server::request::{BodyPart, BodyReader, RequestHead};
-use http::header::HOST;
+use http::header::{HOST, HeaderValue, TRANSFER_ENCODING};
 use http::{Request, Response, Uri};
+use http_body::Body as _;
 use hyper::client::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -18,6 +19,7 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::runtime::Builder;
 
+use super::raw_targets::{EncodedTargets, Framing};
 use super::request::Client;
 use super::{Proxy, Settings};
 use crate::cache::{Body, BoxError, HttpCache, Origin};
@@ -51,7 +53,7 @@ static PROXY: LazyLock<Proxy> = LazyLock::new(|| {
 ///
 /// If it panics, or does not end.
 pub fn converse(bytes: &[u8]) -> Conversation {
-    let mut client = StrictReader::default();
+    let mut client = StrictReader { is_client: true, ..StrictReader::default() };
     client.read(bytes);
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime without threads");
@@ -72,7 +74,10 @@ pub fn converse(bytes: &[u8]) -> Conversation {
 async fn talk(bytes: &[u8], origin: MemoryOrigin) -> Vec<u8> {
     let client = Arc::new(Client::new(IpAddr::V4(Ipv4Addr::LOCALHOST)));
     let (near, far) = duplex(4 << 10);
+    let framing = Framing::new();
+    let far = EncodedTargets::new(far, framing.clone());
     let service = service_fn(move |request| {
+        framing.note(&request);
         let (origin, client) = (origin.clone(), Arc::clone(&client));
         async move { Ok::<_, Infallible>(PROXY.answer(request, &client, |_| Some(origin)).await) }
     });
@@ -105,6 +110,12 @@ impl Origin for MemoryOrigin {
         let uri = request.uri().clone();
         let host = uri.authority().ok_or("there is no host")?.as_str().parse()?;
         request.headers_mut().insert(HOST, host);
+        let body = request.body();
+        if !body.is_end_stream() && body.size_hint().exact().is_none() {
+            // As real origins get it: hyper sends no body of a GET without it.
+            let chunked = HeaderValue::from_static("chunked");
+            request.headers_mut().insert(TRANSFER_ENCODING, chunked);
+        }
         let path = uri.into_parts().path_and_query.ok_or("there is no path")?;
         *request.uri_mut() = Uri::from(path);
         let response = sender.send_request(request).await?;
@@ -144,6 +155,8 @@ struct StrictReader {
     requests: Vec<ReceivedRequest>,
     is_doubtful: bool,
     buffer: BytesMut,
+    /// Whether targets may have bytes that no URI may have, which the origin gets percent-encoded.
+    is_client: bool,
     /// The reader of the last request's body, until the body is complete.
     body: Option<BodyReader>,
 }
@@ -169,6 +182,9 @@ impl StrictReader {
             }
             return true;
         }
+        if self.is_client {
+            encode_target(&mut self.buffer);
+        }
         match RequestHead::take(&mut self.buffer) {
             Ok(Some(head)) => {
                 self.body = Some(BodyReader::new(head.body));
@@ -180,4 +196,35 @@ impl StrictReader {
         }
         true
     }
+}
+
+/// Percent-encodes the path and query of the first line, if that is there.
+fn encode_target(buffer: &mut BytesMut) {
+    let begin = buffer.iter().position(|byte| !b"\r\n".contains(byte)).unwrap_or(buffer.len());
+    let Some(length) = buffer[begin..].iter().position(|byte| *byte == b'\n') else { return };
+    let (line, rest) = buffer[begin..].split_at(length);
+    let mut words = line.splitn(3, |byte| *byte == b' ');
+    let (Some(method), Some(target), Some(version)) = (words.next(), words.next(), words.next())
+    else {
+        return;
+    };
+    let slash = |from: usize| target[from..].iter().position(|byte| *byte == b'/');
+    let path = if target.starts_with(b"/") {
+        0
+    } else {
+        let second = slash(0).and_then(|first| Some(first + 1 + slash(first + 1)?));
+        let Some(second) = second else { return };
+        let host = target[second + 1..].iter();
+        second + 1 + host.take_while(|byte| !b"/?".contains(byte)).count()
+    };
+    let mut encoded = [&buffer[..begin], method, b" ", &target[..path]].concat();
+    for byte in &target[path..] {
+        if b"\"<>\\^`{|}".contains(byte) || !byte.is_ascii() {
+            encoded.extend_from_slice(format!("%{byte:02X}").as_bytes());
+        } else {
+            encoded.push(*byte);
+        }
+    }
+    let encoded = [&encoded[..], b" ", version, rest].concat();
+    *buffer = BytesMut::from(&encoded[..]);
 }

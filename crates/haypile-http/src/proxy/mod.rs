@@ -15,6 +15,7 @@ mod metrics;
 mod origins;
 mod patience;
 mod pause;
+mod raw_targets;
 mod request;
 mod socket;
 mod tunnel;
@@ -50,6 +51,7 @@ use error_log::ErrorLine;
 use metrics::Metrics;
 use origins::{OriginError, Origins};
 use patience::Patient;
+use raw_targets::{EncodedTargets, Framing};
 use request::{Client, OwnName};
 use socket::Socket;
 use watched::{Watch, Watched};
@@ -174,7 +176,10 @@ impl Proxy {
         let (proxy, served) = (self.clone(), Arc::clone(&client));
         let stream = Socket::new(stream);
         let socket = stream.clone();
+        let framing = Framing::new();
+        let stream = EncodedTargets::new(stream, framing.clone());
         let service = service_fn(move |request| {
+            framing.note(&request);
             let (proxy, client) = (proxy.clone(), Arc::clone(&served));
             let socket = socket.clone();
             // On the heap: each idle connection would have room for it.

@@ -12,6 +12,7 @@ use http::header::{
 use http::uri::{Authority, Scheme};
 use http::{HeaderMap, Method, Response, StatusCode, Uri, Version, request};
 
+use super::raw_targets;
 use crate::semantics::{HopByHop, remove_those};
 
 /// Fields by which a client could make the origin answer for another address, host, path or method
@@ -176,7 +177,7 @@ pub(super) fn prepare(
     let mut absolute = http::uri::Parts::default();
     absolute.scheme = Some(Scheme::HTTP);
     absolute.authority = Some(host.clone());
-    absolute.path_and_query = uri.path_and_query;
+    absolute.path_and_query = uri.path_and_query.map(raw_targets::encoded);
     parts.uri = Uri::from_parts(absolute).map_err(|_| Refused(BAD, "the target is not a path"))?;
     let headers = &mut parts.headers;
     // Nearly every request has this one; others are looked for in one round.

@@ -65,6 +65,9 @@ pub(crate) use rules::{OWN_LIFETIME, set_lifetime};
 pub use search::SearchRule;
 pub use storable::NotStored;
 pub use stored::Stored;
+pub(crate) use target::encoded;
 pub use target::{Target, TargetError};
+#[cfg(feature = "proxy")]
+pub(crate) use target::{is_raw, push_encoded};
 pub(crate) use terms::{KnownTerms, Terms};
 pub use vary::Variant;

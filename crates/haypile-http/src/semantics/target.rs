@@ -85,7 +85,14 @@ impl Target {
         &self.text
     }
 
-    /// Resolves a reference in a response to this URL; `None` if the result is not a valid target.
+    /// Returns the target with the bytes percent-encoded that no URI may have; `None` if it has none of them.
+    pub(crate) fn encoded(&self) -> Option<Self> {
+        let text = encoded(&self.text);
+        (text != self.text).then_some(Self { text, origin_bytes: self.origin_bytes })
+    }
+
+    /// Returns the target that a reference in a response of this target leads to; `None` if it
+    /// leads to no target.
     pub(super) fn resolve(&self, reference: &[u8]) -> Option<Self> {
         let reference = str::from_utf8(reference).ok()?;
         let mut url = Url::parse(&self.text).ok()?.join(reference).ok()?;
@@ -93,6 +100,33 @@ impl Target {
         let _ = (url.set_username(""), url.set_password(None));
         Self::of(&url.as_str().parse().ok()?).ok()
     }
+}
+
+/// Whether no path and no query may have a byte (RFC 3986, section 3.3), though clients send it.
+pub(crate) fn is_raw(byte: u8) -> bool {
+    matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' | 0x80..)
+}
+
+/// Returns a URL with the bytes of its path and query percent-encoded that no URI may have.
+pub(crate) fn encoded(url: &str) -> String {
+    let host = url.find("://").map_or(0, |end| end + "://".len());
+    let path = url[host..].find(['/', '?']).map_or(url.len(), |end| host + end);
+    let mut text = url.as_bytes()[..path].to_vec();
+    for byte in url.bytes().skip(path) {
+        if is_raw(byte) {
+            push_encoded(&mut text, byte);
+        } else {
+            text.push(byte);
+        }
+    }
+    String::from_utf8(text).expect("bytes of a path that are not ASCII are encoded")
+}
+
+/// Adds a byte to a text, percent-encoded.
+pub(crate) fn push_encoded(text: &mut Vec<u8>, byte: u8) {
+    const DIGITS: [u8; 16] = *b"0123456789ABCDEF";
+    let digits = [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]);
+    text.extend_from_slice(&[b'%', digits[0], digits[1]]);
 }
 
 impl fmt::Display for Target {
@@ -135,6 +169,22 @@ mod tests {
         }
         let target = of("http://example.org:8080/a?b").expect("a target");
         assert_eq!((target.origin(), target.path()), ("http://example.org:8080", "/a?b"));
+    }
+
+    #[test]
+    fn bytes_that_no_uri_may_have() {
+        for (uri, expected) in [
+            ("http://a/b?c=%7B%22&d[]='!", None),
+            (
+                "http://a/{\"x\"}|\\^?q={a|`}",
+                Some("http://a/%7B%22x%22%7D%7C%5C%5E?q=%7Ba%7C%60%7D"),
+            ),
+            ("http://a/\u{fc}?\u{1f600}", Some("http://a/%C3%BC?%F0%9F%98%80")),
+        ] {
+            let found = of(uri).expect("a target").encoded();
+            assert_eq!(found.as_ref().map(Target::as_str), expected, "{uri}");
+            assert!(found.is_none_or(|target| target.origin() == "http://a"), "{uri}");
+        }
     }
 
     #[test]

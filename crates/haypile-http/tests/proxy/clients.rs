@@ -106,7 +106,7 @@ async fn bytes_that_are_no_request() {
     for (bytes, expected) in [
         // A lone LF may end a line (RFC 9112, section 2.2). The origin gets lines with both.
         (&b"GET / HTTP/1.1\nHost: a\nConnection: close\n\n"[..], Passed),
-        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Refused(0)),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Refused(400)),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xFC\x03\x03\r\n\r\n", Refused(400)),
         (b"GET / HTTP/9.9\r\nHost: a\r\n\r\n", Refused(400)),
         (b"GET /\r\n\r\n", Refused(400)),

@@ -5,6 +5,7 @@ mod net;
 mod operators;
 mod origins;
 mod poisoning;
+mod raw_targets;
 mod sharing;
 mod shutdown;
 mod slow_readers;

@@ -53,6 +53,33 @@ fn purge(form: &str, fields: &str) -> String {
     format!("POST /purge HTTP/1.1\r\nHost: a\r\n{fields}Content-Length: {length}\r\n\r\n{form}")
 }
 
+#[tokio::test]
+async fn purges_are_of_targets_as_people_type_them() {
+    let origin = fresh_origin("x");
+    let proxy = proxy(&[origin.url()]).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let operators = Operators::of(&proxy, folder.path());
+    for path in ["/{a}<b>", "/{a}<c>"] {
+        proxy.get(path).await;
+    }
+    for (form, requests) in [
+        ("url=http://example.org/{a}<b>", 3),
+        ("url=http://example.org/%257Ba%257D%253Cb%253E", 4),
+        ("prefix=http://example.org/{a}<", 6),
+        ("prefix=http://example.org/%257Ba", 8),
+        ("url=http://example.org/{A}", 8),
+    ] {
+        let answer = operators.purge(form).await;
+        assert_eq!(status(&answer), 200, "{form}: {answer}");
+        for path in ["/{a}<b>", "/{a}<c>", "/%7Ba%7D%3Cb%3E"] {
+            proxy.get(path).await;
+        }
+        assert_eq!(origin.requests(), requests, "{form}");
+    }
+    let answer = operators.purge("url=http://{a}/").await;
+    assert_eq!(status(&answer), 400, "{answer}");
+}
+
 const METRICS: &str = "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
 
 #[tokio::test]
