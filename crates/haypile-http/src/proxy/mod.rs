@@ -5,6 +5,7 @@ mod admin;
 mod batch;
 mod connection;
 mod error_log;
+mod expect;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod health;
@@ -27,6 +28,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
+use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -48,6 +50,7 @@ use crate::cache::{
     Body, BoxError, Failed, Forwarded, HttpCache, Origin, Status, attach, causes, on_heap, tell,
 };
 use error_log::ErrorLine;
+use expect::ExpectsContinue;
 use metrics::Metrics;
 use origins::{OriginError, Origins};
 use patience::Patient;
@@ -270,6 +273,7 @@ impl Proxy {
         let upgrade = tunnel::is_asked_for(&parts).then_some(upgrade);
         let only_host = || inner.origins.only_host();
         let fields = &inner.trusted_fields;
+        let is_expected = !body.is_end_stream() && expect::is_expected(&parts);
         let prepared = request::prepare(&mut parts, client, &inner.name, fields, only_host);
         let host = match prepared {
             Ok(host) => host,
@@ -280,6 +284,9 @@ impl Proxy {
             return Err(refusal(&parts, StatusCode::MISDIRECTED_REQUEST, reason));
         };
         watch.has_target(&parts.uri);
+        if is_expected {
+            parts.extensions.insert(ExpectsContinue);
+        }
         let request = (parts.method.clone(), parts.uri.clone());
         let body = Body::wrap(pause::limit(body, inner.limits.client, inner.limits.body));
         let answered = if let Some(upgrade) = upgrade {

@@ -19,6 +19,7 @@ use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 
 use super::connection::{Connector, Used};
+use super::expect::{Awaited, Silence};
 use super::health::{DownAfter, Health, Sent};
 use super::limits::Limits;
 use super::metrics::{AskedOrigin, DownOrigins, Metrics};
@@ -140,6 +141,7 @@ struct Way {
     /// serve another.
     client: OriginClient,
     limits: Limits,
+    silence: Silence,
     health: Health,
     metrics: Arc<Metrics>,
 }
@@ -162,7 +164,9 @@ impl Origins {
         for server in servers {
             let client = new_client(&server, &tls, limits);
             let (health, metrics) = (Health::new(down_after), Arc::clone(metrics));
-            let upstream = Upstream(Arc::new(Way { server, client, limits, health, metrics }));
+            let silence = Silence::default();
+            let way = Way { server, client, limits, silence, health, metrics };
+            let upstream = Upstream(Arc::new(way));
             let server = &upstream.0.server;
             let before: Option<Upstream> = match &server.host {
                 Some(host) => by_host.insert(host.clone(), upstream.clone()),
@@ -263,7 +267,9 @@ impl Upstream {
         let limit = self.0.limits.first_byte;
         let (parts, body) = request.into_parts();
         let (turn, body) = OriginsTurn::begin(body);
-        let request = self.request(Request::from_parts(parts, body));
+        let request = Request::from_parts(parts, body);
+        let (awaited, request) = Awaited::begin(request, &self.0.silence, limit);
+        let request = self.request(request);
         let Some(sent) = turn.bound(limit, request).await else {
             return Err(OriginError::TooSlow(name, limit).into());
         };
@@ -273,7 +279,12 @@ impl Upstream {
             let error = "it switches protocols unasked".into();
             return Err(OriginError::Failed(name, error).into());
         }
-        receive(response, self.0.limits).map_err(|error| OriginError::Failed(name, error).into())
+        let response =
+            receive(response, self.0.limits).map_err(|error| OriginError::Failed(name, error))?;
+        Ok(match awaited {
+            None => response,
+            Some(awaited) => awaited.answered(response),
+        })
     }
 
     /// Sends a request, a second time if the origin has closed a connection on which it had answered

@@ -1,6 +1,7 @@
 //! The proxy between raw sockets: what clients and origins send that is wrong, late or hostile.
 
 mod clients;
+mod expectations;
 mod net;
 mod operators;
 mod origins;
