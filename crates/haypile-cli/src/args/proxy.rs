@@ -82,11 +82,15 @@ pub(crate) struct Proxy {
     /// Last-Modified, a day at most]. Not used if its request had a cookie or Authorization
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) ttl: Option<Duration>,
-    /// Ignore the cookie of this name, or '*' for all: --ttl applies although a request has it. May
-    /// be given several times
+    /// The cookie of this name, or '*' for all, decides nothing about responses: --ttl holds though a
+    /// request has it, and 'Vary: Cookie' does not mean it. May be given several times
     #[arg(long = "ignore-cookie", value_name = "NAME|*")]
     pub(crate) ignored_cookies: Vec<String>,
-    /// Store bodies that end only with the connection, as some old servers send them
+    /// Keep apart, where a response has 'Vary: Accept-Encoding', requests with codings that are not
+    /// registered, for origins that send one: otherwise 'gzip, lzma' gets the response to 'gzip'
+    #[arg(long)]
+    pub(crate) keep_unknown_codings: bool,
+    /// Store bodies whose end only the end of the connection marks, as some old servers send them
     #[arg(long)]
     pub(crate) store_close_delimited: bool,
     /// Treat an origin as down after this many connections that failed, without a response in

@@ -208,6 +208,7 @@ fn rules(arguments: &Arguments) -> Rules {
         serve_stale: arguments.serve_stale,
         default_lifetime: arguments.ttl,
         ignored_cookies,
+        keeps_unknown_codings: arguments.keep_unknown_codings,
         ..Rules::shared()
     }
 }

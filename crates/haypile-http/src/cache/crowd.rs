@@ -216,7 +216,7 @@ impl HttpCache {
                         Err(Unfollowed::Begun) => return Joined::LookAgain,
                         Err(Unfollowed::Other) => {}
                     }
-                    let own = variant_key(name, &parts.headers, &coming.head.headers);
+                    let own = self.variant_key(name, &parts.headers, &coming.head.headers);
                     match own.filter(|own| *own != key) {
                         // Those who ask for the same variant ask once.
                         Some(own) => key = own,
@@ -235,6 +235,18 @@ impl HttpCache {
                 return Joined::Alone;
             }
         }
+    }
+
+    /// Returns the name of the variant of a target that a request asks for, by the fields in the `Vary` of a response;
+    /// `None` if the response answers one request alone.
+    pub(super) fn variant_key(
+        &self,
+        name: &Bytes,
+        request: &HeaderMap,
+        response: &HeaderMap,
+    ) -> Option<Bytes> {
+        let variant = Variant::selected(self.inner.rules.selection(), request, response);
+        variant.map(|variant| variant_name(name, &variant))
     }
 
     /// Whether a response that is on its way has not been invalidated, as far as the store says.

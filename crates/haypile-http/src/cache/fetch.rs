@@ -401,7 +401,9 @@ impl Fetch {
         let fresh = is_meant.then(|| {
             let mut fresh = freshen(&stale.response);
             if news.contains_key(VARY) {
-                fresh.head.variant = Variant::of(&self.parts.headers, &fresh.head.headers);
+                let selection = self.cache.inner.rules.selection();
+                let (asked, now) = (&self.parts.headers, &fresh.head.headers);
+                fresh.head.variant = Variant::selected(selection, asked, now);
             }
             fresh
         });
@@ -488,7 +490,8 @@ impl Fetch {
             (None, None) => Err(Refusal::of_request("the store does not answer")),
             (None, Some(begun)) => {
                 let cache = &self.cache;
-                let mut head = Stored::new(&self.parts, whole, requested, received);
+                let selection = cache.inner.rules.selection();
+                let mut head = Stored::selected(selection, &self.parts, whole, requested, received);
                 head.headers = storable_fields(&cache.inner.rules, &head.headers);
                 let body = StoredBody::Inline(Bytes::new());
                 let mut one = alone(&self.name, cache.stored(&self.name, head, body, begun.number));

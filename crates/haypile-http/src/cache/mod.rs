@@ -173,7 +173,7 @@ impl Builder {
 
     /// Returns the HTTP cache with these settings.
     pub fn build(self) -> HttpCache {
-        let storage = Storage::new(&self.cache, &self.rules, self.store_limit);
+        let storage = Storage::new(&self.cache, self.store_limit, self.rules.clone());
         let compute_wait = self.cache.store().compute_wait();
         let inner = Inner {
             flights: Arc::default(),

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{Method, Response, request};
 
-use super::crowd::{ClientNoCache, Joined, Waiting, variant_key, without_reload};
+use super::crowd::{ClientNoCache, Joined, Waiting, without_reload};
 use super::fetch::{Fetch, Stale};
 use super::flights::{Boarding, Leader};
 use super::rescue::Rescue;
@@ -202,7 +202,10 @@ impl HttpCache {
             parts,
             asked,
             key: entry
-                .and_then(|entry| entry.variants.latest_name(name, &parts.headers))
+                .and_then(|entry| {
+                    let selection = self.inner.rules.selection();
+                    entry.variants.latest_name(selection, name, &parts.headers)
+                })
                 .unwrap_or_else(|| name.clone()),
             why: missing.why,
             patience: self.patience(entry),
@@ -313,7 +316,7 @@ impl HttpCache {
         read: Option<Read>,
         response: StoredResponse,
     ) {
-        let key = variant_key(name, &parts.headers, &response.head.headers);
+        let key = self.variant_key(name, &parts.headers, &response.head.headers);
         let key = key.unwrap_or_else(|| name.clone());
         let Boarding::Lead(leader) = self.inner.flights.board(&key) else { return };
         let mut parts = parts.clone();

@@ -71,3 +71,4 @@ pub use target::{Target, TargetError};
 pub(crate) use target::{is_raw, push_encoded};
 pub(crate) use terms::{KnownTerms, Terms};
 pub use vary::Variant;
+pub(crate) use vary::{CodingSet, Selection, accepted_coding};

@@ -70,7 +70,8 @@ impl Rules {
         now: SystemTime,
         has_expired: bool,
     ) -> Option<Assessment> {
-        stored.variant.as_ref().filter(|variant| variant.matches(request))?;
+        let selection = self.selection();
+        stored.variant.as_ref().filter(|variant| variant.matches_under(selection, request))?;
         // Another cache on the same store may store what this one does not.
         if self.is_shared() && !self.stores_set_cookie && terms.sets_cookie {
             return None;

@@ -8,6 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use super::directives::ResponseDirectives;
 use super::targeted;
 use super::time::seconds;
+use super::vary::Selection;
 
 /// The users of a cache: one, or several that share its responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,11 +46,15 @@ pub struct Rules {
     /// The lifetime of a response that states none, in place of the heuristic one; `None` for the
     /// heuristic one.
     pub default_lifetime: Option<Duration>,
-    /// The cookies that do not influence responses, so that the default lifetime applies although a
-    /// request has them.
+    /// The cookies that decide nothing about responses, so that a lifetime may be guessed though a
+    /// request has them, and that `Vary: Cookie` does not mean.
     pub ignored_cookies: IgnoredCookies,
-    /// Whether bodies are stored that end only with the connection. A body that breaks off with an
-    /// error is never stored.
+    /// Whether content codings that are not registered (IANA) make a difference in
+    /// `Vary: Accept-Encoding`. Off unless the origin sends one: clients could make variants by
+    /// inventing names.
+    pub keeps_unknown_codings: bool,
+    /// Whether bodies are stored whose end only the end of the connection marks. A body that breaks off
+    /// with an error is never stored.
     pub stores_close_delimited: bool,
 }
 
@@ -69,16 +74,37 @@ impl Default for IgnoredCookies {
 }
 
 impl IgnoredCookies {
+    /// Whether no cookie is ignored.
+    pub(super) fn is_none(&self) -> bool {
+        matches!(self, Self::Named(names) if names.is_empty())
+    }
+
+    /// Returns the cookies of a request that are not ignored, in their order; `None` if there are none.
+    pub(super) fn left_of(&self, request: &HeaderMap) -> Option<Vec<u8>> {
+        let Self::Named(names) = self else { return None };
+        let pairs = pairs(request).filter(|pair| !is_named(names, pair));
+        let pairs: Vec<&[u8]> = pairs.collect();
+        (!pairs.is_empty()).then(|| pairs.join(&b"; "[..]))
+    }
+
     /// Whether all cookies of a request are ignored.
     fn include_all_of(&self, request: &HeaderMap) -> bool {
         let Self::Named(names) = self else { return true };
-        let lines = request.get_all(COOKIE).iter();
-        let mut pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
-        pairs.all(|pair| {
-            let name = pair.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii();
-            pair.trim_ascii().is_empty() || names.iter().any(|known| known.as_bytes() == name)
-        })
+        pairs(request).all(|pair| is_named(names, pair))
     }
+}
+
+/// Returns the cookies of a request, name and value.
+fn pairs(request: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+    let lines = request.get_all(COOKIE).iter();
+    let pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
+    pairs.map(<[u8]>::trim_ascii).filter(|pair| !pair.is_empty())
+}
+
+/// Whether a cookie has one of these names.
+fn is_named(names: &[String], pair: &[u8]) -> bool {
+    let name = pair.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii();
+    names.iter().any(|known| known.as_bytes() == name)
 }
 
 impl Rules {
@@ -95,6 +121,7 @@ impl Rules {
             serve_stale: None,
             default_lifetime: None,
             ignored_cookies: IgnoredCookies::default(),
+            keeps_unknown_codings: false,
             stores_close_delimited: false,
         }
     }
@@ -110,6 +137,12 @@ impl Rules {
         self.is_shared()
             && (request.contains_key(AUTHORIZATION)
                 || !self.ignored_cookies.include_all_of(request))
+    }
+
+    /// Returns what makes a difference where `Vary` names a field.
+    pub(crate) fn selection(&self) -> Selection<'_> {
+        let keeps_unknown_codings = self.keeps_unknown_codings;
+        Selection { ignored_cookies: Some(&self.ignored_cookies), keeps_unknown_codings }
     }
 
     pub(super) fn is_shared(&self) -> bool {

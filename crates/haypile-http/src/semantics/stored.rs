@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode, request, response};
 
 use super::list::members;
 use super::time::{LONGEST, date, seconds, since};
-use super::vary::Variant;
+use super::vary::{Selection, Variant};
 
 /// The head of a stored response, and when it was requested and received.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,18 @@ impl Stored {
         requested: SystemTime,
         received: SystemTime,
     ) -> Self {
-        let variant = Variant::of(&request.headers, &response.headers);
+        Self::selected(Selection::default(), request, response, requested, received)
+    }
+
+    /// Returns the head as [`new`](Self::new) does, for a cache to which parts of fields make no difference.
+    pub(crate) fn selected(
+        selection: Selection<'_>,
+        request: &request::Parts,
+        response: response::Parts,
+        requested: SystemTime,
+        received: SystemTime,
+    ) -> Self {
+        let variant = Variant::selected(selection, &request.headers, &response.headers);
         let (status, headers) = (response.status, response.headers);
         Self { status, headers, variant, requested, received }
     }

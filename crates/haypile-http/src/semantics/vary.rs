@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use http::header::{ACCEPT, ACCEPT_CHARSET, ACCEPT_ENCODING, ACCEPT_LANGUAGE, VARY};
+use http::header::{
+    ACCEPT, ACCEPT_CHARSET, ACCEPT_ENCODING, ACCEPT_LANGUAGE, CONTENT_ENCODING, COOKIE, VARY,
+};
 use http::{HeaderMap, HeaderName};
 
 use super::list::{is_token, members};
+use super::rules::IgnoredCookies;
 
 /// The fields whose values are lists of tokens with weights: RFC 9110, section 12.5.
 static WEIGHTED: [HeaderName; 2] = [ACCEPT_CHARSET, ACCEPT_LANGUAGE];
@@ -24,7 +27,19 @@ const CODINGS: [&[u8]; 10] = [
     b"zstd",
 ];
 
-/// The values of the request fields in `Vary`, for which a stored response is the answer.
+/// The parts of selecting fields that make no difference to a cache.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Selection<'a> {
+    /// The cookies that no response depends on.
+    pub(crate) ignored_cookies: Option<&'a IgnoredCookies>,
+    /// Whether content codings count that are not registered.
+    pub(crate) keeps_unknown_codings: bool,
+}
+
+/// The refusal of `identity` in a set of codings.
+const REFUSED_IDENTITY: &[u8] = b"identity;q=0";
+
+/// The request that a stored response answers, as far as `Vary` selects it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variant(Vec<(HeaderName, Option<Vec<u8>>)>);
 
@@ -32,27 +47,61 @@ impl Variant {
     /// Returns the values of a request's fields that the `Vary` of its response names. `None` for a
     /// response that answers only this one request (`*`), or if `Vary` is invalid.
     pub fn of(request: &HeaderMap, response: &HeaderMap) -> Option<Self> {
+        Self::selected(Selection::default(), request, response)
+    }
+
+    /// Returns them as [`of`](Self::of) does, without what makes no difference to a cache.
+    pub(crate) fn selected(
+        selection: Selection<'_>,
+        request: &HeaderMap,
+        response: &HeaderMap,
+    ) -> Option<Self> {
         let names: Result<BTreeSet<_>, _> = members(response, &VARY)
             .map(|name| HeaderName::from_bytes(name).map(|name| name.as_str().to_owned()))
             .collect();
         let names = names.ok().filter(|names| !names.contains("*"))?;
         let field = |name: &String| {
             let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
-            let value = normalized(request, &name);
+            let value = normalized(selection, request, &name);
             Some((name, value))
         };
         names.iter().map(field).collect::<Option<_>>().map(Self)
     }
 
-    /// Returns the values of a request's fields with these sorted names.
-    pub(crate) fn of_fields(request: &HeaderMap, names: &[HeaderName]) -> Self {
-        let field = |name: &HeaderName| (name.clone(), normalized(request, name));
+    /// Returns the fields of a request by these names, which are in order.
+    pub(crate) fn of_fields(
+        selection: Selection<'_>,
+        request: &HeaderMap,
+        names: &[HeaderName],
+    ) -> Self {
+        let field = |name: &HeaderName| (name.clone(), normalized(selection, request, name));
         Self(names.iter().map(field).collect())
     }
 
     /// Whether a request has the same values of the fields in `Vary`.
     pub fn matches(&self, request: &HeaderMap) -> bool {
-        self.0.iter().all(|(name, value)| *value == normalized(request, name))
+        self.matches_under(Selection::default(), request)
+    }
+
+    /// Whether a request has the same selecting fields, as far as they make a difference to a cache.
+    pub(crate) fn matches_under(&self, selection: Selection<'_>, request: &HeaderMap) -> bool {
+        self.0.iter().all(|(name, value)| *value == normalized(selection, request, name))
+    }
+
+    /// Returns the set of codings that the request accepts; `None` if the response does not vary by it.
+    pub(crate) fn codings(&self) -> Option<&CodingSet> {
+        self.0.iter().find(|(name, _)| *name == ACCEPT_ENCODING).map(|(_, set)| set)
+    }
+
+    /// Returns the variant with another value in the place of its set of codings.
+    pub(crate) fn with_codings(&self, value: &[u8]) -> Self {
+        let mut other = self.clone();
+        for (name, set) in &mut other.0 {
+            if *name == ACCEPT_ENCODING {
+                *set = Some(value.to_vec());
+            }
+        }
+        other
     }
 
     /// Returns the fields in `Vary` with their normalized values, ordered by name.
@@ -80,19 +129,50 @@ impl Variant {
     }
 }
 
+/// A set of codings in its normal form; `None` if the request does not say one, and takes all.
+pub(crate) type CodingSet = Option<Vec<u8>>;
+
+/// Returns the coding of a response, if it is one that a set has, so that another set which has it as well could get
+/// the same response: `identity` for none.
+pub(crate) fn accepted_coding(set: &CodingSet, response: &HeaderMap) -> Option<Vec<u8>> {
+    let mut codings = members(response, &CONTENT_ENCODING);
+    let coding = codings.next().map_or(b"identity".to_vec(), <[u8]>::to_ascii_lowercase);
+    let coding =
+        coding.strip_prefix(b"x-").filter(|name| CODINGS.contains(name)).unwrap_or(&coding);
+    if codings.next().is_some() || !is_token(coding) {
+        return None;
+    }
+    let Some(set) = set else { return Some(coding.to_vec()) };
+    let names: Vec<&[u8]> = set.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).collect();
+    let names: Vec<&[u8]> = names.into_iter().filter(|name| !name.is_empty()).collect();
+    let refuses_identity = names.contains(&REFUSED_IDENTITY);
+    // One that is not a list is as it was sent.
+    let is_set = names.iter().all(|name| is_token(name) || *name == REFUSED_IDENTITY);
+    let is_accepted = match coding {
+        b"identity" => !refuses_identity,
+        _ => names.contains(&coding) || names.contains(&&b"*"[..]),
+    };
+    (is_set && is_accepted).then(|| coding.to_vec())
+}
+
 /// Returns the value of a field in a form that is the same wherever its meaning is known to be.
 /// `None` if it is not there.
 ///
 /// Only a list may be written in several ways. An origin takes a field for whatever it wants, so that
 /// `Origin: https://a.example,` may have another answer than the same without the comma.
-fn normalized(request: &HeaderMap, name: &HeaderName) -> Option<Vec<u8>> {
+fn normalized(selection: Selection<'_>, request: &HeaderMap, name: &HeaderName) -> Option<Vec<u8>> {
     if !request.contains_key(name) {
         return None;
+    }
+    if *name == COOKIE
+        && let Some(ignored) = selection.ignored_cookies.filter(|ignored| !ignored.is_none())
+    {
+        return ignored.left_of(request);
     }
     let list = if *name == ACCEPT {
         media_ranges(request)
     } else if *name == ACCEPT_ENCODING {
-        codings(request)
+        codings(selection, request)
     } else if WEIGHTED.contains(name) {
         preferences(request, name)
     } else {
@@ -117,7 +197,7 @@ fn media_ranges(request: &HeaderMap) -> Option<Vec<u8>> {
 /// origin that heeds weights sends one of the same codings to others. What no origin sends makes no
 /// difference, so that nobody makes variants by inventing names; the refusal of `identity` does. `None` if
 /// a member is not a coding.
-fn codings(request: &HeaderMap) -> Option<Vec<u8>> {
+fn codings(selection: Selection<'_>, request: &HeaderMap) -> Option<Vec<u8>> {
     let mut accepted = Vec::new();
     let (mut identity, mut others) = (None, None);
     for member in members(request, &ACCEPT_ENCODING) {
@@ -127,11 +207,15 @@ fn codings(request: &HeaderMap) -> Option<Vec<u8>> {
             None => (&member[..], &b"1"[..]),
         };
         let is_accepted = weight.iter().any(|digit| (b'1'..=b'9').contains(digit));
-        let name = name.strip_prefix(b"x-").unwrap_or(name);
+        let known = name.strip_prefix(b"x-").unwrap_or(name);
+        let is_known = CODINGS.contains(&known);
+        let name = if is_known { known } else { name };
         match name {
             b"identity" => identity = Some(is_accepted),
             b"*" => others = Some(is_accepted),
-            _ if is_accepted && CODINGS.contains(&name) => accepted.push(name.to_vec()),
+            _ if is_accepted && (is_known || selection.keeps_unknown_codings) => {
+                accepted.push(name.to_vec());
+            }
             _ => {}
         }
     }
@@ -139,7 +223,7 @@ fn codings(request: &HeaderMap) -> Option<Vec<u8>> {
         accepted.push(b"*".to_vec());
     }
     if !identity.or(others).unwrap_or(true) {
-        accepted.push(b"identity;q=0".to_vec());
+        accepted.push(REFUSED_IDENTITY.to_vec());
     }
     accepted.sort_unstable();
     accepted.dedup();
@@ -299,6 +383,81 @@ mod tests {
         }
         // No field at all accepts everything.
         assert!(!are_same("accept-encoding", &[], &[("accept-encoding", "")]));
+    }
+
+    #[test]
+    fn codings_that_are_not_registered_count_if_they_are_kept() {
+        let kept = Selection { keeps_unknown_codings: true, ..Selection::default() };
+        for (stored, request, is_same) in [
+            ("gzip, lzma", "lzma;q=0.5, GZIP", true),
+            ("gzip, lzma", "gzip", false),
+            ("gzip, lzma", "gzip, lzma;q=0", false),
+            ("x-lzma", "lzma", false),
+            ("x-gzip", "gzip", true),
+        ] {
+            let [stored, request] =
+                [stored, request].map(|value| headers(&[("accept-encoding", value)]));
+            let vary = headers(&[("vary", "accept-encoding")]);
+            let variant = Variant::selected(kept, &stored, &vary).expect("not *");
+            assert_eq!(variant.matches_under(kept, &request), is_same, "{stored:?} {request:?}");
+        }
+    }
+
+    #[test]
+    fn cookies_that_are_ignored_select_nothing() {
+        let named = IgnoredCookies::Named(vec!["_ga".into(), "b".into()]);
+        for (stored, request, [by_none, by_names, by_all]) in [
+            (&[][..], &[("cookie", "_ga=1")][..], [false, true, true]),
+            (&[("cookie", "_ga=1")], &[("cookie", "_ga=2; b=3")], [false, true, true]),
+            (&[("cookie", "a=1; _ga=1")], &[("cookie", "_ga=2;a=1")], [false, true, true]),
+            (&[("cookie", "a=1; _ga=1")], &[("cookie", "a=2; _ga=1")], [false, false, true]),
+            (&[("cookie", "a=1")], &[("cookie", "_ga=1"), ("cookie", "a=1")], [false, true, true]),
+            (&[("cookie", "a=1")], &[], [false, false, true]),
+            (&[("cookie", "a=1; c=2")], &[("cookie", "c=2; a=1")], [false, false, true]),
+            (&[("cookie", "_gab=1")], &[("cookie", "_gab=2")], [false, false, true]),
+            // What is not a pair may be one to the origin.
+            (&[("cookie", "a=1;_ga")], &[("cookie", "a=1")], [false, true, true]),
+            (&[("cookie", "a=\"x; _ga=1\"")], &[("cookie", "a=\"x")], [false, true, true]),
+        ] {
+            let (stored, request) = (headers(stored), headers(request));
+            let vary = headers(&[("vary", "cookie")]);
+            for (ignored, expected) in [
+                (IgnoredCookies::default(), by_none),
+                (named.clone(), by_names),
+                (IgnoredCookies::All, by_all),
+            ] {
+                let ignored_cookies = Some(&ignored);
+                let selection = Selection { ignored_cookies, ..Selection::default() };
+                let variant = Variant::selected(selection, &stored, &vary).expect("not *");
+                let is_same = variant.matches_under(selection, &request);
+                assert_eq!(is_same, expected, "{ignored:?}: {stored:?} {request:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn codings_that_sets_accept() {
+        for (set, coding, expected) in [
+            (None, "br", Some("br")),
+            (None, "", Some("identity")),
+            (Some(""), "", Some("identity")),
+            (Some(""), "gzip", None),
+            (Some("br, gzip"), "GZIP", Some("gzip")),
+            (Some("br, gzip"), "x-gzip", Some("gzip")),
+            (Some("br, gzip"), "zstd", None),
+            (Some("*, br"), "zstd", Some("zstd")),
+            (Some("gzip, identity;q=0"), "", None),
+            (Some("gzip, identity;q=0"), "gzip", Some("gzip")),
+            (Some("br, gzip"), "gzip, br", None),
+            (Some("g zip, br"), "br", None),
+            (Some("br"), "b r", None),
+        ] {
+            let set = set.map(|set: &str| set.as_bytes().to_vec());
+            let fields = [("content-encoding", coding)];
+            let response = headers(if coding.is_empty() { &[] } else { &fields });
+            let found = accepted_coding(&set, &response);
+            assert_eq!(found.as_deref(), expected.map(str::as_bytes), "{set:?} {coding}");
+        }
     }
 
     #[test]

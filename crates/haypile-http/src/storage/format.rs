@@ -7,6 +7,7 @@
 //! variants: number of sets of fields (1) | for each: number (1) | names
 //!           | number of stale generations (1) | for each: generation (8)
 //!           | number (2) | for each: hash (16) | length (8) | used (1)
+//!           | number of sets of codings (1) | for each: set | coding, each 0 (1), or 1 (1) and the text
 //! response: requested (8) | received (8) | purge (8) | expired (1) | groups | status (2) | variant | fields
 //!           | body
 //! groups:   number (2) | for each: hash (8)
@@ -32,11 +33,14 @@ use super::groups::{Group, MOST_STORED_GROUPS};
 use super::outcome::{Outcome, OutcomeKind};
 use super::parts::{Part, Parts};
 use super::purges::Stamp;
-use super::variants::{Known, MOST_EXPIRED, MOST_FIELDS, MOST_VARIANTS, MOST_VARIES, Variants};
+use super::variants::{
+    Known, KnownCoding, MOST_CODING_SETS, MOST_EXPIRED, MOST_FIELDS, MOST_VARIANTS, MOST_VARIES,
+    Variants,
+};
 use crate::semantics::{KnownTerms, Stored, Variant};
 
 /// Rises with every change of the format.
-const VERSION: u8 = 5;
+const VERSION: u8 = 6;
 /// No outcome counts for longer, whatever damaged bytes say.
 const LONGEST_LIFETIME: Duration = Duration::from_hours(1);
 /// No variant is longer, so that the sum of all of them is a number.
@@ -101,6 +105,15 @@ fn put_variants(bytes: &mut Vec<u8>, variants: &Variants) -> Option<()> {
         bytes.extend_from_slice(&known.hash.to_le_bytes());
         bytes.extend_from_slice(&known.bytes.to_le_bytes());
         bytes.push(known.is_used.into());
+    }
+    bytes.push(u8::try_from(variants.codings.len()).ok()?);
+    for known in &variants.codings {
+        for text in [&known.set, &known.coding] {
+            bytes.push(text.is_some().into());
+            if let Some(text) = text {
+                put(bytes, text)?;
+            }
+        }
     }
     Some(())
 }
@@ -218,7 +231,14 @@ fn variants(bytes: &mut Bytes) -> Option<Variants> {
         Some(Known { hash, bytes: length.min(LONGEST_VARIANT), is_used })
     });
     let known: Vec<Known> = known.collect::<Option<_>>()?;
-    (known.is_empty() || !varies.is_empty()).then_some(Variants { varies, expired, known })
+    let codings = 0..bounded(bytes.try_get_u8().ok()?, MOST_CODING_SETS)?;
+    let codings = codings.map(|_| {
+        let mut text = || Some(if flag(bytes)? { Some(part(bytes)?.to_vec()) } else { None });
+        Some(KnownCoding { set: text()?, coding: text()? })
+    });
+    let codings: Vec<KnownCoding> = codings.collect::<Option<_>>()?;
+    let has_variants = !known.is_empty() || !codings.is_empty();
+    (!has_variants || !varies.is_empty()).then_some(Variants { varies, expired, known, codings })
 }
 
 /// Returns a number, if it is not more than may be.
@@ -350,6 +370,10 @@ mod tests {
                 known: vec![
                     Known { hash: u128::MAX - 9, bytes: 5, is_used: true },
                     Known { hash: 6, bytes: 7, is_used: false },
+                ],
+                codings: vec![
+                    KnownCoding { set: None, coding: Some(b"identity".to_vec()) },
+                    KnownCoding { set: Some(b"br, gzip".to_vec()), coding: None },
                 ],
             },
             responses: vec![

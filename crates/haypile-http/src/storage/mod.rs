@@ -34,6 +34,8 @@ use http::HeaderMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::semantics::{Rules, Stored, Variant};
+
 pub(crate) use entry::{Chunks, Entry, StoredBody, StoredResponse};
 pub(crate) use groups::{Group, MOST_GROUPS, origin_of};
 use ledger::{PURGE_ATTEMPTS, add_purge, begin_purges, read_purges, refresh_purges};
@@ -66,6 +68,8 @@ const MOST_CALLS: usize = 64;
 pub(crate) struct Storage {
     cache: Cache,
     reader: Reader,
+    /// The rules by which requests ask for variants.
+    rules: Arc<Rules>,
     /// Whether the store is in this process, so that its calls are made without another thread:
     /// they take microseconds, or wait for a page of a file.
     is_local: bool,
@@ -112,17 +116,17 @@ pub(crate) struct Begun {
 }
 
 impl Storage {
-    /// Returns the storage in a cache for responses under these rules, whose calls delay a response for at most this long.
-    pub(crate) fn new(cache: &Cache, rules: &Rules, limit: Duration) -> Self {
+    /// Returns the storage in a cache, whose calls delay a response for at most this long.
+    pub(crate) fn new(cache: &Cache, limit: Duration, rules: Rules) -> Self {
         let url = cache.store().url();
         let is_local = |scheme: &str| ["memory", "file", "none"].contains(&scheme);
         let is_local = url.levels().iter().all(|level| is_local(level.scheme()));
         let is_none = url.levels().iter().all(|level| level.scheme() == "none");
         let calls = Arc::new(Semaphore::new(MOST_CALLS));
-        let reader = Reader::new(cache, rules);
         let refresh = Arc::new(Refresh::new(cache.store().limits().capacity_bytes));
-        let troubles = Arc::default();
-        Self { cache: cache.clone(), reader, is_local, is_none, calls, limit, troubles, refresh }
+        let (rules, troubles) = (Arc::new(rules), Arc::default());
+        let (cache, reader) = (cache.clone(), Reader::new(cache, &rules));
+        Self { cache, reader, rules, is_local, is_none, calls, limit, troubles, refresh }
     }
 
     /// Returns the size of the largest body that may be stored, in bytes: a sixteenth of the store.
@@ -209,7 +213,7 @@ impl Storage {
         let read = self.read_own(name).await?;
         match &read.entry {
             Some(entry) if !entry.variants.is_empty() => {
-                let names = entry.variants.names(name, request);
+                let names = entry.variants.names(self.rules.selection(), name, request);
                 Box::pin(self.with_variants(read, names)).await
             }
             _ => Some(read),
@@ -217,7 +221,7 @@ impl Storage {
     }
 
     /// Adds the variants of these names to what was read of their target.
-    async fn with_variants(&self, read: Read, names: Vec<Bytes>) -> Option<Read> {
+    async fn with_variants(&self, read: Read, names: Vec<(Bytes, Variant)>) -> Option<Read> {
         let reader = self.reader.clone();
         let variants = self.call(move |store| {
             let purges = read_purges(store)?;
@@ -453,7 +457,7 @@ impl Read {
     /// its own; `None` if that is recorded already.
     pub(crate) fn with_use(&self, response: &StoredResponse) -> Option<Entry> {
         let entry = self.entry.as_deref().filter(|entry| !entry.variants.is_empty())?;
-        let name = variant_name(&entry.name, response.head.variant.as_ref()?);
+        let name = entry.variants.stored_name(&entry.name, response.head.variant.as_ref()?);
         entry.variants.is_unused(&name).then(|| {
             let mut noted: Entry = entry.clone();
             noted.variants.note_use(&name);
@@ -529,11 +533,11 @@ fn read_variants(
     store: &dyn Store,
     reader: &Reader,
     mut read: Read,
-    names: Vec<Bytes>,
+    names: Vec<(Bytes, Variant)>,
     purges: Option<&Purges>,
 ) -> Option<Read> {
     let Some(entry) = &mut read.entry else { return Some(read) };
-    for name in names {
+    for (name, asked) in names {
         let Some((variant, hit)) = reader.entry(&name).ok()? else { continue };
         let condition = replacing(hit.version);
         read.found.push(FoundVariant { name, condition });
@@ -545,7 +549,9 @@ fn read_variants(
         read.level = read.level.max(hit.level);
         entry.responses.extend(variant.responses.into_iter().map(|response| {
             let has_expired = response.has_expired || has_expired;
-            StoredResponse { has_expired, ..response }
+            // It may have been stored for another set of codings.
+            let head = Stored { variant: Some(asked.clone()), ..response.head };
+            StoredResponse { head, has_expired, ..response }
         }));
     }
     entry.responses.sort_by_key(|response| Reverse(response.head.received));

@@ -21,8 +21,8 @@ pub(super) struct Reader {
 
 impl Reader {
     /// Returns what reads the values of a cache, for responses under these rules.
-    pub(super) fn new(cache: &Cache, rules: &Rules) -> Self {
-        let recent = Arc::new(Recent::new(rules.clone()));
+    pub(super) fn new(cache: &Cache, rules: &Arc<Rules>) -> Self {
+        let recent = Arc::new(Recent::new(Arc::clone(rules)));
         Self { lender: Lender::new(cache), recent }
     }
 
@@ -31,7 +31,7 @@ impl Reader {
         let hash = xxh3_128(name);
         let found = self.lender.get_versioned(hash_key(hash).as_bytes())?;
         Ok(found.map(|(value, hit)| {
-            let entry = self.recent.decode(hash, value).and_then(|entry| entry.of(name));
+            let entry = self.recent.decode(hash, &value).and_then(|entry| entry.of(name));
             (entry, hit)
         }))
     }

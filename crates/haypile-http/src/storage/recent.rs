@@ -4,6 +4,7 @@
 //! what is kept counts only if the bytes that the store has now are the same, but for the body.
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
@@ -26,7 +27,7 @@ const LENGTH_BYTES: usize = size_of::<u32>();
 /// Entries that were read lately.
 #[derive(Debug)]
 pub(super) struct Recent {
-    rules: Rules,
+    rules: Arc<Rules>,
     shards: [Mutex<Vec<Slot>>; SHARDS],
 }
 
@@ -50,25 +51,25 @@ struct Kept {
 
 impl Recent {
     /// Returns none yet, for a cache of these rules.
-    pub(super) fn new(rules: Rules) -> Self {
+    pub(super) fn new(rules: Arc<Rules>) -> Self {
         Self { rules, shards: Default::default() }
     }
 
     /// Returns the entry that these bytes of a key are, as [`format::decode`] does.
-    pub(super) fn decode(&self, key: u128, bytes: Bytes) -> Option<Entry> {
+    pub(super) fn decode(&self, key: u128, bytes: &Bytes) -> Option<Entry> {
         let mut shard = self.shards[shard_of_thread()].lock();
         if shard.is_empty() {
             shard.resize_with(SLOTS, Slot::default);
         }
         let place = usize::try_from(key % SLOTS as u128).expect("less than SLOTS");
         let slot = &mut shard[place];
-        if let Some(entry) = slot.kept.as_ref().and_then(|kept| kept.entry_of(&bytes)) {
+        if let Some(entry) = slot.kept.as_ref().and_then(|kept| kept.entry_of(bytes)) {
             return Some(entry);
         }
         // To keep an entry takes as long as to decode it, and pays if it is read once more.
         let is_read_again = std::mem::replace(&mut slot.last, key) == key;
         let entry = format::decode(bytes.clone())?;
-        if is_read_again && let Some(kept) = Kept::of(&self.rules, &bytes, &entry) {
+        if is_read_again && let Some(kept) = Kept::of(&self.rules, bytes, &entry) {
             slot.kept = Some(Box::new(kept));
         }
         Some(entry)
@@ -173,7 +174,7 @@ mod tests {
     }
 
     fn recent() -> Recent {
-        Recent::new(Rules::shared())
+        Recent::new(Rules::shared().into())
     }
 
     /// Whether an entry was kept, and came from there.
@@ -186,7 +187,7 @@ mod tests {
     fn an_entry_is_kept_from_its_second_reading_on() {
         for bodies in [&[inline("body")][..], &[chunks(1)], &[inline("one"), chunks(2)]] {
             let (recent, bytes) = (recent(), bytes("a", "", bodies));
-            let found: Vec<_> = (0..4).map(|_| recent.decode(5, bytes.clone())).collect();
+            let found: Vec<_> = (0..4).map(|_| recent.decode(5, &bytes)).collect();
             let expected = format::decode(bytes.clone());
             assert!(expected.is_some() && found.iter().all(|entry| *entry == expected));
             let kept: Vec<_> = found.iter().map(|entry| is_kept(entry.as_ref())).collect();
@@ -201,7 +202,7 @@ mod tests {
             [("", long, true), (&*"y".repeat(MOST_BYTES), "", false), ("y", "", true)]
         {
             let (recent, bytes) = (recent(), bytes("a", fields, &[inline(body)]));
-            let last = (0..3).map(|_| recent.decode(5, bytes.clone())).last().flatten();
+            let last = (0..3).map(|_| recent.decode(5, &bytes)).last().flatten();
             assert_eq!(is_kept(last.as_ref()), expected, "{} {}", fields.len(), body.len());
         }
     }
@@ -212,7 +213,7 @@ mod tests {
             (recent(), bytes("a", "", &[inline("1")]), bytes("b", "", &[inline("2")]));
         let keys = [(5, &one), (5 + SLOTS as u128, &other)];
         for (key, bytes) in keys.into_iter().cycle().take(8) {
-            let entry = recent.decode(key, bytes.clone());
+            let entry = recent.decode(key, bytes);
             assert_eq!(entry, format::decode(bytes.clone()));
             assert!(!is_kept(entry.as_ref()), "in turns, neither is worth it");
         }
@@ -221,7 +222,7 @@ mod tests {
     #[test]
     fn a_body_of_another_length_than_its_entry_says_is_none() {
         let (recent, bytes) = (recent(), bytes("a", "", &[inline("body")]));
-        let read = |bytes: Bytes| recent.decode(5, bytes);
+        let read = |bytes: Bytes| recent.decode(5, &bytes);
         assert!((0..3).all(|_| read(bytes.clone()).is_some()));
         for strange in [
             bytes.slice(..bytes.len() - 1),
@@ -256,7 +257,7 @@ mod tests {
                     bytes[place] ^= byte;
                 }
                 let bytes = Bytes::from(bytes);
-                prop_assert_eq!(recent.decode(key, bytes.clone()), format::decode(bytes));
+                prop_assert_eq!(recent.decode(key, &bytes), format::decode(bytes));
             }
         }
     }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::semantics::Variant;
+use crate::semantics::{CodingSet, Selection, Variant, accepted_coding};
 
 /// The largest number of variants of one URL.
 pub(crate) const MOST_VARIANTS: usize = 1024;
@@ -18,6 +18,12 @@ pub(super) const MOST_VARIES: usize = 4;
 /// have ended: older ones are forgotten.
 pub(super) const MOST_FIELDS: usize = 64;
 pub(super) const MOST_EXPIRED: usize = 8;
+/// The most sets of codings of which a target knows how its origin answers them.
+pub(super) const MOST_CODING_SETS: usize = 64;
+/// The longest of them.
+const LONGEST_CODING_SET: usize = 256;
+/// The begin of the value, in the place of a set of codings, of a variant that answers several. No set has it.
+const CODED: &[u8] = b"=";
 
 /// The list of a URL's variants, in the URL's own entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +34,16 @@ pub(crate) struct Variants {
     pub(super) expired: Vec<u64>,
     /// The known variants of the URL, the oldest first.
     pub(super) known: Vec<Known>,
+    /// The sets of codings whose requests the origin has answered.
+    pub(super) codings: Vec<KnownCoding>,
+}
+
+/// The answer of an origin to requests with one set of codings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct KnownCoding {
+    pub(super) set: CodingSet,
+    /// The coding of its answers, which the set accepts; `None` if they had several, or one that it does not accept.
+    pub(super) coding: Option<Vec<u8>>,
 }
 
 /// A known variant of a URL: the hash of its name, its length, and whether it was used.
@@ -46,19 +62,66 @@ impl Variants {
         self.varies.is_empty()
     }
 
-    /// Returns the names of the variants that may answer a request.
-    pub(super) fn names(&self, name: &Bytes, request: &HeaderMap) -> Vec<Bytes> {
-        self.varies
-            .iter()
-            .map(|fields| variant_name(name, &Variant::of_fields(request, fields)))
-            .collect()
+    /// Returns the names of the variants that could answer a request.
+    pub(super) fn names(
+        &self,
+        selection: Selection<'_>,
+        name: &Bytes,
+        request: &HeaderMap,
+    ) -> Vec<(Bytes, Variant)> {
+        let named = |fields: &Vec<HeaderName>| {
+            let variant = Variant::of_fields(selection, request, fields);
+            (self.stored_name(name, &variant), variant)
+        };
+        self.varies.iter().map(named).collect()
     }
 
-    /// Returns the name of the variant that a request asks for, according to the latest response's
-    /// `Vary`.
-    pub(crate) fn latest_name(&self, name: &Bytes, request: &HeaderMap) -> Option<Bytes> {
+    /// Returns the name under which a variant is stored: one for all sets of codings that the origin answers with the
+    /// same coding.
+    pub(super) fn stored_name(&self, name: &Bytes, variant: &Variant) -> Bytes {
+        let known = variant.codings().and_then(|set| {
+            let known = self.codings.iter().find(|known| known.set == *set)?;
+            known.coding.as_deref()
+        });
+        match known {
+            None => variant_name(name, variant),
+            Some(coding) => variant_name(name, &variant.with_codings(&[CODED, coding].concat())),
+        }
+    }
+
+    /// Whether a variant is stored under the name of several sets of codings.
+    pub(super) fn is_of_several(&self, variant: &Variant) -> bool {
+        let is_it = |known: &KnownCoding| {
+            variant.codings().is_some_and(|set| known.set == *set) && known.coding.is_some()
+        };
+        self.codings.iter().any(is_it)
+    }
+
+    /// Learns from a response which coding answers a set of codings.
+    pub(super) fn learn_coding(&mut self, variant: &Variant, response: &HeaderMap) {
+        let Some(set) = variant.codings() else { return };
+        let coding = accepted_coding(set, response);
+        if let Some(known) = self.codings.iter_mut().find(|known| known.set == *set) {
+            if known.coding != coding {
+                // What depends on more than the set is for the set alone.
+                known.coding = None;
+            }
+        } else if self.codings.len() < MOST_CODING_SETS
+            && set.as_ref().is_none_or(|set| set.len() <= LONGEST_CODING_SET)
+        {
+            self.codings.push(KnownCoding { set: set.clone(), coding });
+        }
+    }
+
+    /// Returns the name of the variant that a request asks for, as far as the latest response tells.
+    pub(crate) fn latest_name(
+        &self,
+        selection: Selection<'_>,
+        name: &Bytes,
+        request: &HeaderMap,
+    ) -> Option<Bytes> {
         let fields = self.varies.first()?;
-        Some(variant_name(name, &Variant::of_fields(request, fields)))
+        Some(variant_name(name, &Variant::of_fields(selection, request, fields)))
     }
 
     /// Adds a variant of this length, and returns the hashes of those to remove in exchange: with
@@ -77,7 +140,7 @@ impl Variants {
             self.varies.insert(0, fields);
             self.varies.truncate(MOST_VARIES);
         }
-        let hash = xxh3_128(&variant_name(name, variant));
+        let hash = xxh3_128(&self.stored_name(name, variant));
         match self.known.iter_mut().find(|known| known.hash == hash) {
             Some(known) => {
                 // A little more or less is not worth a write.
@@ -158,7 +221,11 @@ mod tests {
     fn variant(language: usize) -> Variant {
         let field = HeaderName::from_static("x");
         let value = HeaderValue::from(language);
-        Variant::of_fields(&[(field.clone(), value)].into_iter().collect(), &[field])
+        Variant::of_fields(
+            Selection::default(),
+            &[(field.clone(), value)].into_iter().collect(),
+            &[field],
+        )
     }
 
     fn hash(language: usize) -> u128 {

@@ -6,6 +6,7 @@ use haypile::{SetOptions, Store, Written};
 use super::entry::{Entry, StoredResponse};
 use super::variants::{MOST_FIELDS, Variants, variant_name};
 use super::{CHUNK_BYTES, Read, encoded, hash_key, key};
+use crate::semantics::Variant;
 
 /// The writes that replace a read entry by another one.
 pub(super) struct Writes {
@@ -27,16 +28,20 @@ impl Writes {
         let mut writes = Self { variants: Vec::new(), own: None, gone: Vec::new() };
         for response in entry.responses.iter().filter(|response| is_variant(response)) {
             let variant = response.head.variant.as_ref()?;
+            if !before.is_some_and(|before| before.responses.contains(response)) {
+                own.variants.learn_coding(variant, &response.head.headers);
+            }
+            let stored_name = own.variants.stored_name(name, variant);
             // It may be there though the list lacks it: another process wrote the list at the same time.
             let is_there = before.is_some_and(|before| before.responses.contains(response));
-            if is_there && own.variants.knows(&variant_name(name, variant)) {
+            if is_there && own.variants.knows(&stored_name) {
                 continue;
             }
             if variant.fields().len() > MOST_FIELDS {
                 return None;
             }
             let of_variant = Entry {
-                name: variant_name(name, variant),
+                name: stored_name,
                 outcome: None,
                 variants: Variants::default(),
                 responses: vec![response.clone()],
@@ -53,13 +58,21 @@ impl Writes {
                 writes.variants.push((key(&of_variant.name), value, condition));
             }
         }
-        let names = |entry: &Entry| -> Vec<Bytes> {
+        let variants = |entry: &Entry| -> Vec<Variant> {
             let variants = entry.responses.iter().filter(|response| is_variant(response));
-            variants.filter_map(|response| name_of(name, response)).collect()
+            variants.filter_map(|response| response.head.variant.clone()).collect()
         };
-        let still = names(entry);
-        for gone in before.map(names).unwrap_or_default() {
-            if !still.contains(&gone) {
+        let still = variants(entry);
+        for (before, variant) in before
+            .into_iter()
+            .flat_map(|before| variants(before).into_iter().map(move |variant| (before, variant)))
+        {
+            let gone = before.variants.stored_name(name, &variant);
+            // What other sets of codings get stays.
+            let is_replaced = still.contains(&variant)
+                && (gone == own.variants.stored_name(name, &variant)
+                    || before.variants.is_of_several(&variant));
+            if !is_replaced {
                 own.variants.remove(&gone);
                 writes.gone.push(key(&gone));
             }
@@ -135,7 +148,7 @@ mod tests {
     use super::super::format;
     use super::super::purges::Stamp;
     use super::*;
-    use crate::semantics::{KnownTerms, Stored, Variant};
+    use crate::semantics::{KnownTerms, Selection, Stored};
 
     const NAME: Bytes = Bytes::from_static(b"http://a/");
     const FIELD: HeaderName = HeaderName::from_static("accept-language");
@@ -146,7 +159,7 @@ mod tests {
         let head = Stored {
             status: StatusCode::OK,
             headers: HeaderMap::new(),
-            variant: Some(Variant::of_fields(&request, &[FIELD])),
+            variant: Some(Variant::of_fields(Selection::default(), &request, &[FIELD])),
             requested: UNIX_EPOCH,
             received: UNIX_EPOCH,
         };

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use haypile_http::Purge;
+use haypile_http::semantics::{IgnoredCookies, Rules};
 use http::Method;
 
 use super::origin::{Script, response};
@@ -227,4 +228,190 @@ async fn a_304_freshens_its_variant_alone_or_those_with_its_tag() {
     assert!(ask(&bench, "de").await.is_hit());
     assert_eq!(bench.origin.requests(), 3);
     assert!(ask(&bench, "en").await.cache_status().contains("fwd-status=304"));
+}
+
+/// Returns an origin that encodes as the tests say, and has two languages.
+fn encoder() -> Script {
+    Script::new(|number, request| {
+        let field = |name: &str| {
+            let value = request.headers().get(name).map(|value| value.to_str().expect("text"));
+            value.unwrap_or_default().to_owned()
+        };
+        let (accepted, language) = (field("accept-encoding"), field(LANGUAGE));
+        let mut fields =
+            vec![("cache-control", "max-age=60"), ("vary", "accept-encoding, accept-language")];
+        // Its German page is too short to be encoded.
+        let coding = ["br", "gzip"].into_iter().find(|coding| accepted.contains(coding));
+        let coding = coding.filter(|_| language != "de");
+        fields.extend(coding.map(|coding| ("content-encoding", coding)));
+        Ok(response(200, &fields, format!("{} {language} {number}", coding.unwrap_or("identity"))))
+    })
+}
+
+async fn ask_coded(bench: &Bench, accepted: Option<&str>, language: &str) -> Answer {
+    let accepted = accepted.map(|accepted| ("accept-encoding", accepted));
+    let fields: Vec<_> = accepted.into_iter().chain([(LANGUAGE, language)]).collect();
+    bench.ask(Method::GET, URL, &fields).await
+}
+
+#[tokio::test]
+async fn one_response_serves_all_sets_of_codings_that_its_origin_answers_alike() {
+    let bench = Bench::new(encoder());
+    for (accepted, expected, is_hit) in [
+        (Some("gzip"), "gzip en 0", false),
+        // The origin has not been asked yet what these get.
+        (Some("gzip, deflate"), "gzip en 1", false),
+        (Some("gzip, deflate, br"), "br en 2", false),
+        (Some("br"), "br en 3", false),
+        (Some("zstd"), "identity en 4", false),
+        (Some(""), "identity en 5", false),
+        (None, "identity en 6", false),
+        // The latest one serves all.
+        (Some("gzip"), "gzip en 1", true),
+        (Some("deflate, gzip"), "gzip en 1", true),
+        (Some("br, gzip, deflate"), "br en 3", true),
+        (Some("zstd"), "identity en 6", true),
+        (Some(""), "identity en 6", true),
+    ] {
+        let answer = ask_coded(&bench, accepted, "en").await;
+        assert_eq!((answer.text(), answer.is_hit()), (expected, is_hit), "{accepted:?}");
+    }
+    // What is stale is refreshed for all of them by one request.
+    bench.wait(100);
+    for (accepted, expected) in [
+        (Some("gzip, deflate"), "gzip en 7"),
+        (Some("gzip"), "gzip en 7"),
+        (None, "identity en 8"),
+        (Some(""), "identity en 8"),
+    ] {
+        assert_eq!(ask_coded(&bench, accepted, "en").await.text(), expected, "{accepted:?}");
+    }
+    assert_eq!(bench.origin.requests(), 9);
+}
+
+#[tokio::test]
+async fn a_set_of_codings_that_gets_another_coding_leaves_the_others_theirs() {
+    let origin = Script::new(|number, request| {
+        let accepted = request.headers()["accept-encoding"].to_str().expect("text");
+        let is_encoded = number < 2 || !accepted.contains("deflate");
+        let mut fields = vec![("cache-control", "max-age=60"), ("vary", "accept-encoding")];
+        fields.extend(is_encoded.then_some(("content-encoding", "gzip")));
+        Ok(response(200, &fields, format!("{number}")))
+    });
+    let bench = Bench::new(origin);
+    for (accepted, wait, expected, status) in [
+        ("gzip", 0, "0", "fwd=uri-miss"),
+        ("gzip, deflate", 0, "1", "fwd=vary-miss"),
+        ("gzip, deflate", 100, "2", "fwd=stale"),
+        ("gzip", 0, "3", "fwd=stale"),
+        ("gzip, deflate", 0, "2", "hit"),
+        ("gzip", 0, "3", "hit"),
+    ] {
+        bench.wait(wait);
+        let answer = ask_coded(&bench, Some(accepted), "en").await;
+        assert_eq!(answer.text(), expected, "{accepted}");
+        assert!(answer.cache_status().starts_with(status), "{accepted}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn where_the_coding_depends_on_more_each_set_has_a_response_of_its_own() {
+    let bench = Bench::new(encoder());
+    for turn in 0..3 {
+        for language in ["en", "de", "fr"] {
+            for accepted in ["gzip", "gzip, deflate", "br", "br, gzip"] {
+                let answer = ask_coded(&bench, Some(accepted), language).await;
+                assert!(answer.text().contains(&format!(" {language} ")), "{answer:?}");
+                assert!(turn < 2 || answer.is_hit(), "{accepted} {language}: {answer:?}");
+                let has = answer.field("content-encoding");
+                assert!(has.is_empty() || accepted.contains(has), "{accepted}: {answer:?}");
+                assert_eq!(has.is_empty(), language == "de", "{accepted}: {answer:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_coding_that_a_client_does_not_take_is_for_nobody_else() {
+    // It encodes whatever the client says.
+    let origin = Script::new(|number, _| {
+        let fields = [
+            ("cache-control", "max-age=60"),
+            ("vary", "accept-encoding"),
+            ("content-encoding", "gzip"),
+        ];
+        Ok(response(200, &fields, format!("{number}")))
+    });
+    let bench = Bench::new(origin);
+    for (accepted, expected) in
+        [("br", "0"), ("zstd", "1"), ("gzip", "2"), ("br", "0"), ("zstd", "1"), ("gzip", "2")]
+    {
+        assert_eq!(ask_coded(&bench, Some(accepted), "en").await.text(), expected, "{accepted}");
+    }
+}
+
+#[tokio::test]
+async fn purges_and_changes_reach_what_several_sets_of_codings_get() {
+    for purge in [Purge::url(URL), Purge::prefix(URL), Purge::all()] {
+        let bench = Bench::new(encoder());
+        for accepted in ["gzip", "gzip, deflate", "gzip"] {
+            ask_coded(&bench, Some(accepted), "en").await;
+        }
+        bench.cache.purge(purge).await.expect("it takes note");
+        for (accepted, expected) in [("gzip, deflate", "gzip en 2"), ("gzip", "gzip en 3")] {
+            let answer = ask_coded(&bench, Some(accepted), "en").await;
+            assert_eq!(answer.text(), expected, "{purge:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn cookies_that_are_ignored_make_no_variants() {
+    let origin = || {
+        Script::new(|number, request| {
+            let cookie =
+                request.headers().get("cookie").map_or("", |value| value.to_str().expect("text"));
+            let fields = [("cache-control", "max-age=60"), ("vary", "cookie")];
+            Ok(response(200, &fields, format!("{cookie} {number}")))
+        })
+    };
+    let named = IgnoredCookies::Named(vec!["_ga".into()]);
+    for (ignored, requests) in
+        [(IgnoredCookies::default(), 5), (named, 3), (IgnoredCookies::All, 1)]
+    {
+        let rules = Rules { ignored_cookies: ignored.clone(), ..Rules::shared() };
+        let bench = Bench::with(origin(), "memory:size=16MiB", |builder| builder.rules(rules));
+        for cookie in ["_ga=1", "_ga=2", "_ga=3; user=alice", "user=alice; _ga=4", "user=bob"] {
+            let answer = bench.ask(Method::GET, URL, &[("cookie", cookie)]).await;
+            if ignored != IgnoredCookies::All {
+                let user = cookie.contains("alice");
+                assert_eq!(
+                    answer.text().contains("alice"),
+                    user,
+                    "{ignored:?} {cookie}: {answer:?}"
+                );
+            }
+            // The origin gets all of them.
+            assert!(answer.is_hit() || answer.text().starts_with(cookie), "{cookie}: {answer:?}");
+        }
+        assert_eq!(bench.origin.requests(), requests, "{ignored:?}");
+    }
+}
+
+#[tokio::test]
+async fn codings_that_are_not_registered_are_kept_apart_if_an_operator_wants_that() {
+    for (keeps_unknown_codings, requests) in [(false, 1), (true, 2)] {
+        let rules = Rules { keeps_unknown_codings, ..Rules::shared() };
+        let origin = Script::new(|number, request| {
+            let has = request.headers()["accept-encoding"].to_str().expect("text").contains("lzma");
+            let mut fields = vec![("cache-control", "max-age=60"), ("vary", "accept-encoding")];
+            fields.extend(has.then_some(("content-encoding", "lzma")));
+            Ok(response(200, &fields, format!("{number}")))
+        });
+        let bench = Bench::with(origin, "memory:size=16MiB", |builder| builder.rules(rules));
+        for accepted in ["gzip", "gzip, lzma", "lzma, gzip"] {
+            ask_coded(&bench, Some(accepted), "en").await;
+        }
+        assert_eq!(bench.origin.requests(), requests);
+    }
 }
