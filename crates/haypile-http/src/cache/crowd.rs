@@ -13,7 +13,7 @@ use super::followed_body::followed_body;
 use super::rescue::Rescue;
 use super::{Body, Forwarded, HttpCache, Origin, Status, tell, whole};
 use crate::semantics::{RequestDirectives, Stored, Terms, Variant};
-use crate::storage::{Entry, variant_name};
+use crate::storage::{Begun, Entry, Group, variant_name};
 
 /// A request that takes this long, or twice as long as the last one if that is less, but at least
 /// [`SHORTEST_PATIENCE`], delays no other.
@@ -173,9 +173,13 @@ impl HttpCache {
         let (mut key, mut is_failing) = (waiting.key.clone(), waiting.is_failing);
         let end = Instant::now() + self.inner.collapse_wait;
         let mut stuck = 0;
+        let mut has_waited = false;
         loop {
             let first = match flights.board(&key) {
-                Boarding::Lead(leader) => return Joined::Lead(leader),
+                Boarding::Lead(mut leader) => {
+                    leader.has_waited = has_waited;
+                    return Joined::Lead(leader);
+                }
                 Boarding::Follow(first) => first,
             };
             // An origin that fails is asked by two at a time, as one that is stuck would hide that it is well.
@@ -185,6 +189,7 @@ impl HttpCache {
                 None => None,
             };
             let mut ahead = Ahead { first, second };
+            has_waited = true;
             let Some((followed, progress)) = ahead.news(end.min(Instant::now() + patience)).await
             else {
                 if has_stale {
@@ -206,9 +211,16 @@ impl HttpCache {
                 Progress::Failed if has_stale => return Joined::Stale,
                 Progress::Failed => is_failing = true,
                 Progress::Waiting | Progress::Superseded => {}
-                Progress::Validated if !is_too_old => return Joined::LookAgain,
+                Progress::Validated(None) if !is_too_old => return Joined::LookAgain,
+                Progress::Validated(Some(validated))
+                    if !is_too_old && self.is_current(name, validated.0, &validated.1).await =>
+                {
+                    return Joined::LookAgain;
+                }
                 Progress::Found if ticket.is_none() => return Joined::LookAgain,
-                Progress::Coming(coming) if !is_too_old && self.is_current(name, &coming).await => {
+                Progress::Coming(coming)
+                    if !is_too_old && self.is_current(name, coming.begun, &coming.groups).await =>
+                {
                     match self.follow(origin.clone(), &waiting, &coming) {
                         Ok(response) => return Joined::Answered(response),
                         // The store may have an older one, which no reload may get.
@@ -224,7 +236,7 @@ impl HttpCache {
                     }
                 }
                 // This request may have come after a change, and must not get what was before it.
-                Progress::Coming(_) | Progress::Validated | Progress::Found => {
+                Progress::Coming(_) | Progress::Validated(_) | Progress::Found => {
                     if let Some(leader) = flights.supersede(&key, followed) {
                         return Joined::Lead(leader);
                     }
@@ -250,8 +262,8 @@ impl HttpCache {
     }
 
     /// Whether a response that is on its way has not been invalidated, as far as the store says.
-    async fn is_current(&self, name: &Bytes, coming: &Coming) -> bool {
-        self.inner.storage.is_current(name, coming.begun, &coming.groups).await
+    async fn is_current(&self, name: &Bytes, begun: Begun, groups: &[Group]) -> bool {
+        self.inner.storage.is_current(name, begun, groups).await
     }
 
     /// Joins a response that another request has caused, if it answers this one.

@@ -184,6 +184,11 @@ impl Fetch {
 
     /// Waits, for a while, for another process that has the same request on its way.
     async fn claim(&mut self) -> ClaimedName {
+        if self.leader.as_ref().is_some_and(|leader| leader.has_waited)
+            && let Some(response) = self.read_again().await
+        {
+            return ClaimedName::Answered(response);
+        }
         // Others go to the origin whatever other processes do.
         let is_first = |leader: &&Leader| !leader.is_second && !self.directives.no_cache;
         let Some(leader) = self.leader.as_ref().filter(is_first) else {
@@ -210,13 +215,21 @@ impl Fetch {
             return ClaimedName::Go(None);
         }
         // The last holder may have stored the response.
-        self.read = storage.read(&self.name, &self.parts.headers).await;
-        if let Some(response) = self.look_again().await {
+        if let Some(response) = self.read_again().await {
             return ClaimedName::Answered(response);
         }
-        self.forget_what_is_gone();
         // The response answered none of the waiting processes: they all go to the origin at once.
         ClaimedName::Go(claim.filter(|_| !has_waited))
+    }
+
+    /// Reads the entry again after a wait, in which it may have been purged, and returns the response if it is there now.
+    async fn read_again(&mut self) -> Option<Response<Body>> {
+        self.read = self.cache.inner.storage.read(&self.name, &self.parts.headers).await;
+        let response = self.look_again().await;
+        if response.is_none() {
+            self.forget_what_is_gone();
+        }
+        response
     }
 
     /// Revalidates nothing that was invalidated since it was read.
@@ -452,7 +465,8 @@ impl Fetch {
             self.cache.change(&self.name, Some(&self.parts.headers), begun, change).await;
         }
         if let Some(leader) = &self.leader {
-            leader.tell(Progress::Validated);
+            let of = |begun| Arc::new((begun, fresh.groups.clone()));
+            leader.tell(Progress::Validated(begun.map(of)));
         }
         let mut status = Status::forwarded(self.why);
         status.origin_status = Some(StatusCode::NOT_MODIFIED.as_u16());

@@ -35,8 +35,9 @@ pub(super) enum Progress {
     Waiting,
     /// The response may answer others as well.
     Coming(Arc<Coming>),
-    /// The origin has validated the stored response.
-    Validated,
+    /// The origin has validated the stored response, whose request began there and which is in these groups; `None` if
+    /// it is not stored.
+    Validated(Option<Arc<(Begun, Vec<Group>)>>),
     /// Another process has stored a response.
     Found,
     /// The response may be outdated by a change; another request has taken this one's place.
@@ -82,6 +83,8 @@ pub(super) struct Leader {
     /// Whether an earlier request for the same is still in progress, which holds the right to ask
     /// among processes.
     pub(super) is_second: bool,
+    /// Whether the request waited for another first, so that its entry may have changed since it was read.
+    pub(super) has_waited: bool,
 }
 
 impl Flights {
@@ -109,7 +112,8 @@ impl Flights {
         let flight = flight.filter(|flight| flight.number == slow.number && flight.leaders == 1)?;
         flight.leaders += 1;
         let (flights, name, number) = (Arc::clone(self), name.clone(), flight.number);
-        Some(Leader { flights, name, number, progress: flight.progress.clone(), is_second: true })
+        let progress = flight.progress.clone();
+        Some(Leader { flights, name, number, progress, is_second: true, has_waited: true })
     }
 
     /// Starts a request to the origin in place of one whose response cannot be used; returns `None`
@@ -142,7 +146,7 @@ impl Flights {
         let flight = Flight { number, leaders: 1, progress: progress.clone() };
         by_name.insert(name.clone(), flight);
         let (flights, name) = (Arc::clone(self), name.clone());
-        Leader { flights, name, number, progress, is_second }
+        Leader { flights, name, number, progress, is_second, has_waited: is_second }
     }
 }
 

@@ -14,7 +14,10 @@ use super::{
 use crate::semantics::{Assessment, RequestDirectives, Reuse};
 use crate::storage::{Entry, Outcome, Read, StoredResponse};
 
-/// A stored response that was selected for a request, and how it may be used.
+/// The most often that a request waits for others, and finds that what they have stored is purged.
+const MOST_WAITS: u32 = 3;
+
+/// A stored response that answers a request.
 pub(super) enum Selected {
     /// The response at this index of its entry.
     At(usize, Assessment),
@@ -28,7 +31,10 @@ struct Asking {
     directives: RequestDirectives,
     /// The ticket that orders requests, if the response has to be newer than this request.
     ticket: Option<u64>,
-    has_waited: bool,
+    /// The number of times that it has waited for other requests.
+    waits: u32,
+    /// The generation of the entry before it waited last; `None` if there was no entry.
+    generation: Option<u64>,
 }
 
 /// The outcome of a look at the store.
@@ -47,9 +53,10 @@ struct Missing {
 }
 
 impl Asking {
-    /// Goes on with what it waited for. Nobody waits twice.
-    fn has_waited(&mut self) {
-        self.has_waited = true;
+    /// Goes on with what it waited for, whose entry had this generation before.
+    fn has_waited(&mut self, generation: Option<u64>) {
+        self.waits += 1;
+        self.generation = generation;
         if self.ticket.take().is_some() {
             self.directives = without_reload(&self.directives);
         }
@@ -59,6 +66,10 @@ impl Asking {
 impl Missing {
     fn entry(&self) -> Option<&Entry> {
         self.read.as_ref()?.entry.as_deref()
+    }
+
+    fn generation(&self) -> Option<u64> {
+        self.entry().map(|entry| entry.generation)
     }
 
     /// Returns the outcome of the last request, if its response is not stored.
@@ -94,7 +105,7 @@ impl HttpCache {
                 Joined::Alone => {}
                 Joined::Answered(response) => return Ok(response),
                 Joined::LookAgain => {
-                    asking.has_waited();
+                    asking.has_waited(missing.generation());
                     continue;
                 }
                 Joined::Stale => {
@@ -148,7 +159,7 @@ impl HttpCache {
                         self.revalidate(origin, parts, name, read, stored);
                     }
                     let mut status = self.hit(&assessment, level);
-                    status.is_collapsed = asking.has_waited;
+                    status.is_collapsed = asking.waits > 0;
                     tell(&mut response, status);
                     return Looked::Served(response);
                 }
@@ -192,7 +203,10 @@ impl HttpCache {
     ) -> Joined {
         let (asked, ticket) = (&asking.directives, asking.ticket);
         let entry = missing.entry();
-        if asking.has_waited || !self.may_wait(parts, asked, ticket.is_some(), entry) {
+        // Nobody waits twice for the same: what was purged since is another.
+        let has_waited = asking.waits == MOST_WAITS
+            || (asking.waits > 0 && asking.generation == missing.generation());
+        if has_waited || !self.may_wait(parts, asked, ticket.is_some(), entry) {
             return Joined::Alone;
         }
         // Whoever reloads a page wants what the origin has.
@@ -257,7 +271,7 @@ impl HttpCache {
                 _ => ticket = Some(self.inner.flights.ticket()),
             }
         }
-        Asking { directives, ticket, has_waited: false }
+        Asking { directives, ticket, waits: 0, generation: None }
     }
 
     /// Returns the latest of the stored responses that answer a request, and how it may be used.

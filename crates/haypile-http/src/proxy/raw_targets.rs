@@ -26,7 +26,7 @@ const SLASHES_BEFORE_PATH: u8 = 3;
 /// The most digits of a chunk's length that are read here.
 const MOST_DIGITS: u8 = 15;
 
-/// What follows the head that hyper has read last on a connection.
+/// The framing of the last request that hyper has read on a connection, which says where the next one begins.
 #[derive(Clone, Debug)]
 pub(super) struct Framing(Arc<AtomicU64>);
 

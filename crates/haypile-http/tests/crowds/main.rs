@@ -7,5 +7,6 @@ mod bench;
 mod day;
 mod failing;
 mod herds;
+mod purges;
 mod stuck;
 mod uncacheable;
