@@ -183,16 +183,24 @@ impl Bench {
 
     pub(crate) async fn ask(&self, url: &str, fields: Fields<'_>) -> Result<Answer, BoxError> {
         let begun = Instant::now();
+        let (parts, body) = self.open(url, fields).await?.into_parts();
+        let body = body.collect().await.expect("a whole body").to_bytes();
+        let (status, headers) = (parts.status.as_u16(), parts.headers);
+        Ok(Answer { status, headers, body, took: begun.elapsed() })
+    }
+
+    /// Asks, and returns the response, of whose body nothing has been read.
+    pub(crate) async fn open(
+        &self,
+        url: &str,
+        fields: Fields<'_>,
+    ) -> Result<Response<Body>, BoxError> {
         let mut request = Request::builder().method(Method::GET).uri(url);
         for (name, value) in fields {
             request = request.header(*name, *value);
         }
         let request = request.body(Body::empty()).expect("a request");
-        let response = self.cache.answer(self.origin.clone(), request).await?;
-        let (parts, body) = response.into_parts();
-        let body = body.collect().await.expect("a whole body").to_bytes();
-        let (status, headers) = (parts.status.as_u16(), parts.headers);
-        Ok(Answer { status, headers, body, took: begun.elapsed() })
+        self.cache.answer(self.origin.clone(), request).await
     }
 
     /// Asks as many times at once, in order.

@@ -8,5 +8,6 @@ mod day;
 mod failing;
 mod herds;
 mod purges;
+mod stalled;
 mod stuck;
 mod uncacheable;

@@ -61,3 +61,34 @@ async fn slow_clients_get_right_bytes_and_do_not_keep_others_from_the_cache() {
         }
     }
 }
+
+#[tokio::test]
+async fn clients_that_read_nothing_block_nobody() {
+    const STALLED: usize = 200;
+    let long = "x".repeat(8 << 20);
+    let origin = origin([fresh(&long), fresh("short")]);
+    let mut limits = Limits::default();
+    // None of them is sent away.
+    limits.client = LONG * 10;
+    let proxy = proxy_on("memory:size=256MiB", &[origin.url()], limits).await;
+    let mut stalled = Vec::new();
+    for _ in 0..STALLED {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.set_recv_buffer_size(4096).expect("a small buffer");
+        let address = proxy.address.parse().expect("an address");
+        let mut client = socket.connect(address).await.expect("it listens");
+        let request = b"GET /long HTTP/1.1\r\nHost: example.org\r\n\r\n";
+        client.write_all(request).await.expect("it reads");
+        stalled.push(client);
+    }
+    // The first of them has begun the response that all others get.
+    timeout(LONG, stalled[0].readable()).await.expect("it answers").expect("it is open");
+    for number in 0..20 {
+        assert_eq!(body(&proxy.get(&format!("/{number}")).await), "short");
+        assert!(body(&proxy.get("/long").await) == long, "{number}");
+    }
+    for client in &stalled {
+        timeout(LONG, client.readable()).await.expect("it answers").expect("it is open");
+    }
+    assert_eq!(origin.requests(), 21);
+}
