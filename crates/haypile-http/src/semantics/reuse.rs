@@ -77,7 +77,10 @@ impl Rules {
             return None;
         }
         let Terms { control, lifetime, .. } = terms;
-        if matches!(lifetime, Lifetime::Heuristic(_)) && self.may_be_personal(request) {
+        // What is validated each time is nobody else's by a guess.
+        let is_guessed = !matches!(lifetime, Lifetime::Explicit(_))
+            && !control.directives.no_cache.is_everything();
+        if is_guessed && self.may_be_personal(request) {
             return None;
         }
         let lifetime = lifetime.duration();

@@ -116,9 +116,11 @@ impl Rules {
         if !is_explicit && !directives.public && !is_heuristically_cacheable(status) {
             return Err(NotStored::NoFreshness);
         }
-        if self.may_be_personal(&request.headers) {
+        if !directives.no_cache.is_everything() && self.may_be_personal(&request.headers) {
             let lifetime = self.lifetime_under(&control, status, headers, SystemTime::UNIX_EPOCH);
-            if matches!(lifetime, Lifetime::Heuristic(_)) {
+            // One that has none could get one later, by another cache on the same store, or serve while the
+            // origin fails.
+            if !matches!(lifetime, Lifetime::Explicit(_)) {
                 return Err(NotStored::Personal);
             }
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use haypile_http::Purge;
+use haypile_http::semantics::{IgnoredCookies, Rules};
 use http::Method;
 
 use super::origin::{Script, pieces, response, streamed};
@@ -165,7 +166,6 @@ const OLD: &[(&str, &str)] = &[("last-modified", "Thu, 01 Jan 1970 00:00:00 GMT"
 /// A page that one client got by a cookie is not guessed to be for others.
 #[tokio::test]
 async fn a_page_without_a_lifetime_is_for_nobody_else_if_its_request_had_a_cookie() {
-    use haypile_http::semantics::{IgnoredCookies, Rules};
     let named = |name: &str| IgnoredCookies::Named(vec![name.to_owned()]);
     let minute = Some(Duration::from_mins(1));
     for (ttl, ignored, asked, is_shared) in [
@@ -191,6 +191,39 @@ async fn a_page_without_a_lifetime_is_for_nobody_else_if_its_request_had_a_cooki
         assert_eq!(again.text() == bob.text(), is_shared, "{asked:?}: {again:?}");
         // Those who say nothing of themselves share one.
         assert!(bench.get(URL).await.is_hit(), "{asked:?}");
+    }
+}
+
+/// A page with an entity tag and nothing else is stale at once. Another cache on the same store may be told a lifetime,
+/// and where the origin fails, stale pages serve.
+#[tokio::test]
+async fn a_page_of_one_user_is_not_kept_for_what_may_be_guessed_later() {
+    const ALICE: (&str, &str) = ("cookie", "session=alice");
+    for (fields, is_stored) in [
+        (&[("etag", "\"a\"")][..], false),
+        (&[("etag", "\"a\""), ("cache-control", "public")], false),
+        (&[("etag", "\"a\""), ("cache-control", "no-cache")], true),
+    ] {
+        let origin = Script::new(move |number, request| match request.headers().get("cookie") {
+            Some(_) => Ok(response(200, fields, "alice")),
+            None if number > 1 => Err("no connection".into()),
+            None => Ok(response(200, &[], "bob")),
+        });
+        let store = haypile::Cache::open("memory:size=8MiB").expect("it opens");
+        let first = Bench::on(store.clone(), origin.clone(), |builder| builder);
+        let answer = first.ask(Method::GET, URL, &[ALICE]).await;
+        assert_eq!(answer.cache_status().contains("stored"), is_stored, "{fields:?}: {answer:?}");
+        let default_lifetime = Some(Duration::from_hours(1));
+        let rules = Rules { default_lifetime, ..Rules::shared() };
+        let second = Bench::on(store, origin, |builder| builder.rules(rules));
+        let bob = second.get(URL).await;
+        assert_eq!(bob.text(), "bob", "{fields:?}: {bob:?}");
+        let failed = first.send(Method::GET, URL, &[("cache-control", "max-stale")]).await;
+        let text = match failed {
+            Ok(response) => read(response).await.text().to_owned(),
+            Err(_) => String::new(),
+        };
+        assert_ne!(text, "alice", "{fields:?}");
     }
 }
 

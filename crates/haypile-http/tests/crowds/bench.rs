@@ -203,6 +203,13 @@ impl Bench {
         self.cache.answer(self.origin.clone(), request).await
     }
 
+    /// Sends a POST, and returns the status of its response.
+    pub(crate) async fn post(&self, url: &str) -> Result<u16, BoxError> {
+        let request = Request::post(url).body(Body::empty()).expect("a request");
+        let response = self.cache.answer(self.origin.clone(), request).await?;
+        Ok(response.status().as_u16())
+    }
+
     /// Asks as many times at once, in order.
     pub(crate) async fn crowd(&self, clients: usize, fields: Fields<'_>) -> Vec<Answer> {
         join_all((0..clients).map(|_| self.get(fields))).await

@@ -11,3 +11,4 @@ mod purges;
 mod stalled;
 mod stuck;
 mod uncacheable;
+mod versions;
