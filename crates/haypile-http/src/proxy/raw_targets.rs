@@ -112,12 +112,11 @@ impl Place {
     fn step(&mut self, byte: u8) -> bool {
         let mut is_encoded = false;
         *self = match (*self, byte) {
-            (Self::Begin, b'\r' | b'\n') => Self::Begin,
-            (Self::Begin, _) => Self::Method,
+            (Self::Begin, b'\r' | b'\n') | (Self::Body(1), _) => Self::Begin,
             (Self::Method, b' ') => Self::Target(None),
             // hyper reads no further.
             (Self::Method | Self::Target(_), b'\n') => Self::Lost,
-            (Self::Method, _) => Self::Method,
+            (Self::Begin | Self::Method, _) => Self::Method,
             (Self::Target(_), b' ') => Self::Line,
             (Self::Target(None), b'/') => Self::Target(Some(SLASHES_BEFORE_PATH)),
             (Self::Target(slashes), _) => {
@@ -135,7 +134,6 @@ impl Place {
             (Self::LineBegin, b'\r') => Self::EmptyLine,
             (Self::Line | Self::LineBegin, _) => Self::Line,
             (Self::EmptyLine, b'\n') => Self::HeadEnd,
-            (Self::Body(1), _) => Self::Begin,
             (Self::Body(left), _) => Self::Body(left - 1),
             (Self::Chunk(chunk), byte) => chunk.step(byte),
             (Self::EmptyLine | Self::HeadEnd | Self::Lost, _) => Self::Lost,
@@ -232,7 +230,8 @@ fn line_end(bytes: &[u8]) -> Option<usize> {
 }
 
 fn has_lf(chunk: &[u8]) -> bool {
-    chunk.iter().fold(false, |found, byte| found | (*byte == b'\n'))
+    // Without a branch for each byte, the compiler compares many at once.
+    chunk.iter().map(|byte| u8::from(*byte == b'\n')).fold(0, |found, is_lf| found | is_lf) != 0
 }
 
 /// Returns a path and query as the origin gets it, which hyper has read: where it is not certain that a head begins, it

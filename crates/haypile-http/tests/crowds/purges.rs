@@ -39,9 +39,13 @@ async fn purge_in_the_middle(
         let tag = format!("\"{version}\"");
         let fields = [("cache-control", "max-age=10"), ("etag", &tag)];
         let is_known = request.headers().get("if-none-match").is_some_and(|known| *known == tag);
-        match is_known && has_validator {
-            true => Say::after(PAGE, 304, &fields).body(""),
-            false => Say::page(if has_validator { &fields } else { &fields[..1] }).body(version),
+        if !has_validator {
+            return Say::page(&fields[..1]).body(version);
+        }
+        if is_known {
+            Say::after(PAGE, 304, &fields).body("")
+        } else {
+            Say::page(&fields).body(version)
         }
     };
     let serve_stale = serve_stale.then_some(Duration::from_hours(1));

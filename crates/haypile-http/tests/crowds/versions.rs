@@ -237,7 +237,7 @@ async fn run(seed: u64, collapse: Collapse, reloads: ClientNoCache) -> u64 {
     let second = first.another();
     let client = async |number: u64| {
         let mut random = SmallRng::seed_from_u64(seed * 1_000 + number);
-        let bench = if number % 3 == 0 { &second } else { &first };
+        let bench = if number.is_multiple_of(3) { &second } else { &first };
         let mut served = 0;
         for _ in 0..STEPS {
             sleep(Duration::from_millis(random.random_range(0..300))).await;

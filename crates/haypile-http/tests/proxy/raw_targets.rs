@@ -7,6 +7,10 @@ use tokio::time::timeout;
 
 use super::net::{LONG, body, fresh_origin, proxy, status};
 
+/// The bytes that a target may have, but for a fragment's.
+const OF_URIS: &str =
+    "!$%&'()*+,-./0123456789:;=?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]_abcdefghijklmnopqrstuvwxyz~";
+
 /// Returns the first lines of all requests that an origin has received.
 fn lines(origin: &ScriptedOrigin) -> Vec<String> {
     let first = |head: &[u8]| String::from_utf8_lossy(head).lines().next().map(str::to_owned);
@@ -44,11 +48,12 @@ async fn targets_as_people_type_them_are_encoded_for_the_cache_and_the_origin() 
         assert_eq!(lines(&origin).pop().expect("it came"), format!("GET {expected} HTTP/1.1"));
     }
     // All that a target may have, and all that it may not.
-    const OF_URIS: &str =
-        "!$%&'()*+,-./0123456789:;=?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]_abcdefghijklmnopqrstuvwxyz~";
-    let encode = |byte: &u8| match OF_URIS.contains(char::from(*byte)) && byte.is_ascii() {
-        true => char::from(*byte).to_string(),
-        false => format!("%{byte:02X}"),
+    let encode = |byte: &u8| {
+        if OF_URIS.contains(char::from(*byte)) && byte.is_ascii() {
+            char::from(*byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
     };
     let expected: String = all.iter().map(encode).collect();
     let head =
