@@ -70,7 +70,7 @@ const SENT: &str = "GET /1{ HTTP/1.1\r\nHost: a\r\nCookie: a={b}\r\n\r\n\
     PUT /3^ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n\
     1d\r\n\r\nGET /{ HTTP/1.1\r\nHost: {}\r\n\r\n1\r\n}\r\n0\r\n\r\n\
     GET /4` HTTP/1.1\r\nHost: a\r\n\r\n\
-    POST /5{ HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n{}|\
+    POST /5{ HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n{}|\
     GET /6\" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n\
     GET /{smuggled} HTTP/1.1\r\nHost: a\r\n\r\n";
 const RECEIVED: [(&str, &str); 6] = [
