@@ -301,16 +301,6 @@ pub(super) fn without_reload(asked: &RequestDirectives) -> RequestDirectives {
     RequestDirectives { no_cache: false, max_age, ..asked.clone() }
 }
 
-/// Returns the key of the variant that a request asks for, by the fields in the `Vary` of a
-/// response; `None` if the response answers only its own request.
-pub(super) fn variant_key(
-    name: &Bytes,
-    request: &HeaderMap,
-    response: &HeaderMap,
-) -> Option<Bytes> {
-    Variant::of(request, response).map(|variant| variant_name(name, &variant))
-}
-
 /// Returns what the second of two requests for the same is called.
 fn second(key: &Bytes) -> Bytes {
     [&key[..], b"\0\0"].concat().into()

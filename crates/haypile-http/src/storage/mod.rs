@@ -51,8 +51,6 @@ pub(crate) use variants::variant_name;
 use write::Writes;
 pub(crate) use write::room_for_body;
 
-use crate::semantics::Rules;
-
 /// The length of a chunk of a body, and of the longest entry, in bytes. With its key and its
 /// record's header it fills 64 KiB, a segment of a small `file:` store and a fraction of a larger
 /// one.
