@@ -93,4 +93,10 @@ pub enum SiteError {
         /// The setting, and the values that are possible.
         wrong: String,
     },
+    /// No page of a recording can be loaded by a browser.
+    #[error("browsers cannot load a page of the recording: {wrong}; record it again, from the page's address on")]
+    Replay {
+        /// The reasons, with their counts.
+        wrong: String,
+    },
 }

@@ -10,6 +10,8 @@
 //! manifest ─────────────> Visits ─────────> page loader
 //! ```
 //!
+//! For browsers, [`replay`] replaces the bodies of a HAR by ones that request what was recorded.
+//!
 //! Nothing here uses the network or reads a clock.
 
 pub mod body;
@@ -21,10 +23,13 @@ pub mod manifest;
 mod model;
 mod names;
 mod page;
+pub mod replay;
 mod resource;
 mod source;
 
-pub use body::{BodyChild, BodyFormat, SiteBody, TypedBody};
+pub use body::{
+    BodyChild, BodyFormat, ContentCoding, EncodedBody, RecordedCoding, SiteBody, TypedBody,
+};
 pub use error::SiteError;
 pub use model::{MAX_LOADS_PER_PAGE, MAX_NAME_BYTES, MAX_PAGES, MAX_RESOURCES, Site, SiteCounts};
 pub use page::{MAX_WAIT, Page, PageLoad};

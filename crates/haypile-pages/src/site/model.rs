@@ -213,6 +213,7 @@ mod tests {
             status: 200,
             headers: Vec::new(),
             body: SiteBody::Generated { bytes: 1000, seed: 1 },
+            coding: None,
         });
         let resources: Vec<_> = resources.collect();
         let loads = (0..resources.len()).map(|index| load(index, index.checked_sub(1)));

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::body::SiteBody;
+use super::body::{RecordedCoding, SiteBody};
 
 /// The longest URL of a resource, in bytes.
 pub const MAX_URL_BYTES: usize = 8 << 10;
@@ -125,6 +125,10 @@ pub struct Resource {
     pub headers: Vec<(String, String)>,
     /// The body of the response.
     pub body: SiteBody,
+    /// The content coding of the body in a recording, for [`super::replay`]; `None` where it had none, or where the
+    /// size that was transferred is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coding: Option<RecordedCoding>,
 }
 
 impl Resource {
@@ -255,6 +259,7 @@ mod tests {
             status,
             headers: headers.iter().map(|&(name, value)| (name.into(), value.into())).collect(),
             body: SiteBody::Generated { bytes: 3, seed: 1 },
+            coding: None,
         }
     }
 

@@ -25,12 +25,25 @@ pub enum BodyFormat {
     Svg,
     /// Bytes that begin as a WOFF2 font does.
     Woff2,
+    /// An image of one pixel, as GIF: 35 bytes. A smaller one breaks off, as far as a browser knows.
+    Gif,
+    /// Blanks, which mean nothing in a document, a style sheet and a script: for files too small to be anything else.
+    Blank,
 }
 
 impl BodyFormat {
-    /// All file formats of generated bodies.
-    pub const ALL: [Self; 7] =
-        [Self::Html, Self::Css, Self::Script, Self::Json, Self::Png, Self::Svg, Self::Woff2];
+    /// All formats.
+    pub const ALL: [Self; 9] = [
+        Self::Html,
+        Self::Css,
+        Self::Script,
+        Self::Json,
+        Self::Png,
+        Self::Svg,
+        Self::Woff2,
+        Self::Gif,
+        Self::Blank,
+    ];
 
     /// Returns the media type of the format for `Content-Type`.
     pub fn media_type(self) -> &'static str {
@@ -42,6 +55,8 @@ impl BodyFormat {
             Self::Png => "image/png",
             Self::Svg => "image/svg+xml",
             Self::Woff2 => "font/woff2",
+            Self::Gif => "image/gif",
+            Self::Blank => "text/plain; charset=utf-8",
         }
     }
 
@@ -55,20 +70,20 @@ impl BodyFormat {
             Self::Png => "png",
             Self::Svg => "svg",
             Self::Woff2 => "woff2",
+            Self::Gif => "gif",
+            Self::Blank => "txt",
         }
     }
 
     /// Whether a file of this format can load a resource of this kind.
     pub fn loads(self, kind: ResourceKind) -> bool {
         match self {
-            Self::Html => !matches!(kind, ResourceKind::Font | ResourceKind::Other),
+            Self::Html => kind != ResourceKind::Other,
             Self::Css => {
                 matches!(kind, ResourceKind::Css | ResourceKind::Image | ResourceKind::Font)
             }
-            Self::Script => {
-                matches!(kind, ResourceKind::Script | ResourceKind::Image | ResourceKind::Other)
-            }
-            Self::Json | Self::Png | Self::Svg | Self::Woff2 => false,
+            Self::Script => true,
+            Self::Json | Self::Png | Self::Svg | Self::Woff2 | Self::Gif | Self::Blank => false,
         }
     }
 }

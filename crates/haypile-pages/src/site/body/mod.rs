@@ -4,10 +4,13 @@
 //! generator's are [`SiteBody::Typed`]: valid files of their type that load their children, so that
 //! a browser loads a generated site as the page loader does. Fonts are the exception: their bytes
 //! begin as WOFF2 does and are random otherwise. A browser requests such a font, stores it, and
-//! then draws with another.
+//! then draws with another. For browsers the bodies of a HAR are typed as well
+//! ([`super::replay`]); a content coding makes them [`SiteBody::Encoded`].
 
+mod coding;
 mod filler;
 mod format;
+mod gif;
 mod png;
 mod text;
 
@@ -16,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::resource::{MAX_BODY_BYTES, ResourceKind, check_url};
 use filler::Filler;
 
+pub use coding::{ContentCoding, EncodedBody, RecordedCoding};
 pub use format::BodyFormat;
 
 /// The largest number of children of a body.
@@ -38,6 +42,8 @@ pub enum SiteBody {
     },
     /// A valid file of its type that loads its children.
     Typed(TypedBody),
+    /// The same, in a content coding.
+    Encoded(EncodedBody),
 }
 
 /// The description of a body that is a valid file and loads other files (its children).
@@ -71,12 +77,13 @@ pub struct BodyChild {
 }
 
 impl SiteBody {
-    /// Returns the size of the body in bytes.
+    /// Returns the size as transferred, in bytes.
     #[expect(clippy::len_without_is_empty, reason = "an empty body is nothing special")]
     pub fn len(&self) -> u64 {
         match self {
             Self::Generated { bytes, .. } => *bytes,
             Self::Typed(typed) => typed.bytes,
+            Self::Encoded(encoded) => encoded.bytes,
         }
     }
 
@@ -85,6 +92,15 @@ impl SiteBody {
         match self {
             Self::Generated { bytes, seed } => Filler::new(*seed).binary(len_of(*bytes)),
             Self::Typed(typed) => typed.bytes(),
+            Self::Encoded(encoded) => encoded.encode(),
+        }
+    }
+
+    /// Returns the content coding that `Content-Encoding` has to name, if there is one.
+    pub fn coding(&self) -> Option<ContentCoding> {
+        match self {
+            Self::Encoded(encoded) => Some(encoded.coding),
+            _ => None,
         }
     }
 
@@ -95,6 +111,7 @@ impl SiteBody {
         match self {
             Self::Generated { .. } => Ok(()),
             Self::Typed(typed) => typed.check(),
+            Self::Encoded(encoded) => encoded.check(),
         }
     }
 }
@@ -105,6 +122,7 @@ impl TypedBody {
         match self.format {
             BodyFormat::Png => png::MIN_BYTES as u64,
             BodyFormat::Woff2 => text::WOFF2_SIGNATURE.len() as u64,
+            BodyFormat::Gif | BodyFormat::Blank => 0,
             _ => text::frame(self).len() as u64,
         }
     }
@@ -119,6 +137,8 @@ impl TypedBody {
                 file.extend(filler.binary(missing));
                 file
             }
+            BodyFormat::Gif => gif::file(bytes, &mut filler),
+            BodyFormat::Blank => vec![b' '; bytes],
             _ => text::frame(self).filled(bytes, &mut filler),
         }
     }
@@ -192,7 +212,14 @@ mod tests {
             let text = String::from_utf8(bytes).unwrap();
             assert!(text.contains("\"http://a/x.png\""), "{text}");
         }
-        for format in [BodyFormat::Png, BodyFormat::Json, BodyFormat::Svg, BodyFormat::Woff2] {
+        for format in [
+            BodyFormat::Png,
+            BodyFormat::Json,
+            BodyFormat::Svg,
+            BodyFormat::Woff2,
+            BodyFormat::Gif,
+            BodyFormat::Blank,
+        ] {
             assert!(typed(format, image()).check().unwrap_err().contains("does not load"));
         }
     }

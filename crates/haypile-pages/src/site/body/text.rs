@@ -10,10 +10,10 @@ pub(super) const WOFF2_SIGNATURE: &[u8] = b"wOF2";
 
 /// The text of a generated body, with a place that can be filled up.
 pub(super) struct Frame {
-    before: String,
+    pub(super) before: String,
     /// The beginning and the end of a comment, or of a string.
-    comment: (&'static str, &'static str),
-    after: &'static str,
+    pub(super) comment: (&'static str, &'static str),
+    pub(super) after: &'static str,
     /// Whether the comment is there even if it is empty.
     has_comment: bool,
 }
@@ -87,38 +87,70 @@ fn is_of_head(kind: ResourceKind) -> bool {
 }
 
 fn load(format: BodyFormat, child: &BodyChild) -> String {
-    let BodyChild { url, kind, mark } = child;
-    match (format, kind) {
-        (BodyFormat::Html, ResourceKind::Css) => {
-            format!("<link rel=\"stylesheet\" href=\"{url}\">\n")
-        }
-        (BodyFormat::Html, ResourceKind::Script) => {
-            format!("<script src=\"{url}\" defer></script>\n")
-        }
-        (BodyFormat::Html, ResourceKind::Html) => {
-            format!("<iframe src=\"{url}\" title=\"frame\"></iframe>\n")
-        }
-        (BodyFormat::Html, _) => format!("<img src=\"{url}\" alt=\"\">\n"),
-        (BodyFormat::Css, ResourceKind::Css) => format!("@import \"{url}\";\n"),
-        (BodyFormat::Css, ResourceKind::Font) => format!(
-            "@font-face{{font-family:m{mark};src:url(\"{url}\") format(\"woff2\")}}\n\
-             .m i:nth-child({mark}){{font-family:m{mark}}}\n"
-        ),
-        (BodyFormat::Css, _) => {
-            format!(".m i:nth-child({mark}){{background-image:url(\"{url}\")}}\n")
-        }
-        (BodyFormat::Script, ResourceKind::Script) => format!(
-            "{{const s=document.createElement(\"script\");s.src=\"{url}\";\
-             document.head.append(s)}}\n"
-        ),
-        (BodyFormat::Script, ResourceKind::Image) => format!("new Image().src=\"{url}\";\n"),
-        // A browser reads no more of a body than its script does, and the load of the rest never ends.
-        (BodyFormat::Script, _) => {
-            format!("fetch(\"{url}\").then(r=>r.text()).catch(()=>0);\n")
-        }
+    match format {
+        BodyFormat::Html => load_by_document(child),
+        BodyFormat::Css => load_by_sheet(child),
+        BodyFormat::Script => load_by_script(child),
         // Refused by the check of the body.
         _ => String::new(),
     }
+}
+
+/// Elements that need no permission of the other host (CORS), except for fonts, for which browsers always need it.
+fn load_by_document(child: &BodyChild) -> String {
+    // The names of character references are letters, so that `&copy;` of a query would be one.
+    let url = child.url.replace('&', "&amp;");
+    match child.kind {
+        ResourceKind::Css => format!("<link rel=\"stylesheet\" href=\"{url}\">\n"),
+        ResourceKind::Script => format!("<script src=\"{url}\" defer></script>\n"),
+        ResourceKind::Html => format!("<iframe src=\"{url}\" title=\"frame\"></iframe>\n"),
+        // The text of an element of style has no character references.
+        ResourceKind::Font => format!("<style>{}</style>\n", load_by_sheet(child)),
+        _ => format!("<img src=\"{url}\" alt=\"\">\n"),
+    }
+}
+
+fn load_by_sheet(BodyChild { url, kind, mark }: &BodyChild) -> String {
+    let url = in_string(url);
+    match kind {
+        ResourceKind::Css => format!("@import \"{url}\";\n"),
+        ResourceKind::Font => format!(
+            "@font-face{{font-family:m{mark};src:url(\"{url}\") format(\"woff2\")}}\n\
+             .m i:nth-child({mark}){{font-family:m{mark}}}\n"
+        ),
+        _ => format!(".m i:nth-child({mark}){{background-image:url(\"{url}\")}}\n"),
+    }
+}
+
+fn load_by_script(child: &BodyChild) -> String {
+    let url = in_string(&child.url);
+    match child.kind {
+        ResourceKind::Script => format!(
+            "{{const s=document.createElement(\"script\");s.src=\"{url}\";\
+             document.head.append(s)}}\n"
+        ),
+        ResourceKind::Css => format!(
+            "{{const l=document.createElement(\"link\");l.rel=\"stylesheet\";l.href=\"{url}\";\
+             document.head.append(l)}}\n"
+        ),
+        ResourceKind::Html => format!(
+            "{{const f=document.createElement(\"iframe\");f.src=\"{url}\";\
+             document.body.append(f)}}\n"
+        ),
+        ResourceKind::Font => {
+            format!("new FontFace(\"f\",\"url('{url}')\").load().catch(()=>0);\n")
+        }
+        ResourceKind::Image => format!("new Image().src=\"{url}\";\n"),
+        // A browser reads no more of a body than its script does, and the load of the rest never ends.
+        ResourceKind::Other => {
+            format!("fetch(\"{url}\").then(r=>r.text()).catch(()=>0);\n")
+        }
+    }
+}
+
+/// A URL in a string of a style sheet or a script. Quotes never occur in a URL, and backslashes only in its query.
+fn in_string(url: &str) -> String {
+    url.replace('\\', "\\\\")
 }
 
 #[cfg(test)]

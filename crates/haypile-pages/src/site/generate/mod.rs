@@ -182,6 +182,7 @@ fn add_resources(block: SiteBlock, offset: usize, site: &mut Site, children: &mu
             status: 200,
             headers,
             body: SiteBody::Typed(body),
+            coding: None,
         });
     }
 }

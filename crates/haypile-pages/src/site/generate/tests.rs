@@ -136,7 +136,7 @@ fn a_document_has_an_element_for_each_mark_of_its_style_sheets() {
         let bodies = page.loads.iter().map(|load| &site.resources[load.resource].body);
         let typed = bodies.map(|body| match body {
             SiteBody::Typed(typed) => typed,
-            SiteBody::Generated { .. } => unreachable!("all are typed"),
+            _ => unreachable!("all are typed"),
         });
         let typed: Vec<_> = typed.collect();
         let sheets = typed.iter().filter(|body| body.format == BodyFormat::Css);

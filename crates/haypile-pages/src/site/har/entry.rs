@@ -6,6 +6,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::size::BodySize;
+use crate::site::body::ContentCoding;
 use crate::site::resource::{ResourceKind, resource_url};
 
 /// Header lines of a response that are read, at most.
@@ -34,7 +35,11 @@ pub(super) struct Exchange {
     pub(super) status: u16,
     pub(super) kind: ResourceKind,
     pub(super) body: BodySize,
-    /// Response header lines: names in lower case, and unchanged values.
+    /// The content coding of the body.
+    pub(super) coding: Option<ContentCoding>,
+    /// The size of the body after decoding.
+    pub(super) decoded_bytes: Option<u64>,
+    /// Header lines: names in lower case, and values as they are.
     pub(super) headers: Vec<(String, String)>,
     /// The media type that the recording tool wrote, without parameters, for responses without
     /// `Content-Type`.
@@ -119,11 +124,14 @@ impl Exchange {
         let media_type = text(content, "mimeType").to_owned();
         let stated = content_type.map_or(media_type.as_str(), |(_, value)| value);
         let kind = kind(stated, text(value, "_resourceType"), &path);
+        let decoded_bytes = content.get("size").and_then(number).and_then(whole);
         Ok(Self {
             url,
             status,
             kind,
             body: BodySize::read(response, &headers),
+            coding: coding(&headers),
+            decoded_bytes: decoded_bytes.filter(|bytes| *bytes > 0),
             headers,
             media_type,
             is_from_cache: is_from_cache(value),
@@ -165,6 +173,16 @@ fn headers(response: &Value) -> Vec<(String, String)> {
     lines
         .map(|line| (text(line, "name").to_ascii_lowercase(), text(line, "value").to_owned()))
         .collect()
+}
+
+/// The coding of a body with these headers: br, or gzip in the place of any other.
+fn coding(headers: &[(String, String)]) -> Option<ContentCoding> {
+    let (_, value) = headers.iter().find(|(name, _)| name == "content-encoding")?;
+    match value.trim().to_ascii_lowercase().as_str() {
+        "" | "identity" => None,
+        "br" => Some(ContentCoding::Brotli),
+        _ => Some(ContentCoding::Gzip),
+    }
 }
 
 fn kind(media_type: &str, resource_type: &str, path: &str) -> ResourceKind {

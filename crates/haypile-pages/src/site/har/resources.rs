@@ -9,9 +9,9 @@ use super::document::Log;
 use super::entry::{Exchange, Skip};
 use super::headers::{self, Shift};
 use super::size::BodySize;
-use crate::site::body::SiteBody;
+use crate::site::body::{RecordedCoding, SiteBody};
 use crate::site::model::Site;
-use crate::site::resource::{Resource, is_header_value};
+use crate::site::resource::{MAX_HEADERS, Resource, is_header_value};
 
 /// Returns a site with the resources of a HAR file, in the order in which they occur.
 pub(super) fn collect(log: &Log, now: SystemTime, warnings: &mut Vec<String>) -> Site {
@@ -148,6 +148,12 @@ fn resource(best: &Best<'_>, mut headers: Vec<(String, String)>) -> Resource {
     if !has_type && media_type.contains('/') && is_header_value(media_type) {
         headers.insert(0, ("content-type".to_owned(), media_type.to_owned()));
     }
+    let has_target = headers.iter().any(|(name, _)| name == "location");
+    if let Some(target) = exchange.redirects_to.as_ref().filter(|_| !has_target)
+        && headers.len() < MAX_HEADERS
+    {
+        headers.push(("location".to_owned(), target.clone()));
+    }
     let status = match exchange.status {
         // Answers to a condition and to a range: the server makes them of the whole.
         206 | 304 => 200,
@@ -156,5 +162,7 @@ fn resource(best: &Best<'_>, mut headers: Vec<(String, String)>) -> Resource {
     let bytes = if best.has_body() { best.body.bytes() } else { 0 };
     let seed = SipHasher13::new().hash(exchange.url.as_bytes());
     let body = SiteBody::Generated { bytes, seed };
-    Resource { url: exchange.url.clone(), kind: exchange.kind, status, headers, body }
+    let coding = exchange.coding.filter(|_| matches!(best.body, BodySize::Transferred(1..)));
+    let coding = coding.map(|coding| RecordedCoding { coding, decoded_bytes: exchange.decoded_bytes });
+    Resource { url: exchange.url.clone(), kind: exchange.kind, status, headers, body, coding }
 }

@@ -192,6 +192,7 @@ impl ListReader {
             kind,
             status: line.status.unwrap_or(200),
             body: SiteBody::Generated { bytes: line.bytes.unwrap_or(DEFAULT_BYTES), seed },
+            coding: None,
             url,
         };
         resource.check()?;
