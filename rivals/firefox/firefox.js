@@ -2,6 +2,8 @@
  * what each of their requests came to. run.py defines it behind necko.js, whose settings, flush and storages it has. */
 
 const OPENED = "http-on-opening-request";
+/* Announced for the target of a redirect as well, and later. */
+const MODIFIED = "http-on-modify-request";
 /* What a response is, by the topic under which the browser announces it. */
 const ANSWERED = {
   "http-on-examine-response": "network",
@@ -10,7 +12,8 @@ const ANSWERED = {
 };
 const STOPPED = "http-on-stop-request";
 const FAILED = "http-on-failed-opening-request";
-const TOPICS = [OPENED, ...Object.keys(ANSWERED), STOPPED, FAILED];
+const TOPICS = [OPENED, MODIFIED, ...Object.keys(ANSWERED), STOPPED, FAILED];
+const NS_BINDING_REDIRECTED = 0x804b0003;
 const PAUSE_MS = 10;
 const EMPTIED = "haypile:emptied";
 
@@ -26,6 +29,11 @@ const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
 });
 
 class Pages extends Necko {
+  /* The site of a URL, by the public suffixes that the browser knows. */
+  siteOf(url) {
+    return Services.eTLD.getSite(Services.io.newURI(url));
+  }
+
   /* Opens the tab, in a content process for pages of this site. */
   open(site) {
     const { gBrowser } = Services.wm.getMostRecentWindow("navigator:browser");
@@ -43,7 +51,7 @@ class Pages extends Necko {
     this.wanted = new Set(urls);
     // By URL: the first request of the page for it.
     this.responses = new Map();
-    // By the channel's number: of requests that have not ended.
+    // By the channel's number, which the target of a redirect may share, and the URL: of requests that have not ended.
     this.unended = new Map();
     this.again = 0;
     this.beganAt = this.loadedAt = null;
@@ -80,8 +88,8 @@ class Pages extends Necko {
       return;
     }
     this.activeAt = now;
-    const id = channel.channelId;
-    if (topic == OPENED) {
+    const id = `${channel.channelId} ${url}`;
+    if (topic == OPENED || (topic == MODIFIED && !this.unended.has(id))) {
       this.beganAt ??= now;
       this.again += this.responses.has(url);
       const response = { url, from: null, status: 0, bytes: 0, endedAt: null, failure: null, body: null, crc32: null };
@@ -90,7 +98,7 @@ class Pages extends Necko {
       return;
     }
     const response = this.unended.get(id);
-    if (!response) {
+    if (!response || topic == MODIFIED) {
       return;
     }
     if (topic in ANSWERED) {
@@ -107,6 +115,10 @@ class Pages extends Necko {
     response.bytes = channel.encodedBodySize;
     // The browser's own form of a script, which it has stored next to the body, is not the body.
     response.isAlternative = channel.QueryInterface(Ci.nsICacheInfoChannel).alternativeDataType != "";
+    // A redirect ends so.
+    if (channel.status == NS_BINDING_REDIRECTED) {
+      return;
+    }
     if (topic == FAILED || channel.status != Cr.NS_OK) {
       response.failure = hex(channel.status);
     }

@@ -4,7 +4,6 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from browser import MEMORY_KB, cache_preferences
 from job import JobError
@@ -12,6 +11,7 @@ from job import JobError
 UNITS = {"": 1, "B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
          "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 MAX_KB = 2**31 - 1
+REDIRECTS = (301, 302, 303, 307, 308)
 USAGE = "none, fresh, memory:size=N, file:size=N, memory+file:size=N"
 
 
@@ -67,6 +67,16 @@ class Site:
         """Returns the resources of a page in the order of its loads."""
         return [self.resources[load["resource"]] for load in self.pages[page]["loads"]]
 
+    def is_needed(self, page):
+        """Returns of each load of a page whether the page waits for it."""
+        return [load.get("is_needed", True) for load in self.pages[page]["loads"]]
+
+    def documents(self):
+        """Returns the URLs of the pages' documents, in the order of the pages: the first that does not redirect."""
+        def document(resources):
+            return next((resource for resource in resources if not resource.is_redirect), resources[0]).url
+        return [document(self.of_page(page)) for page in range(len(self.pages))]
+
     def not_on_disk(self):
         """Returns the URLs that the browser does not store on disk: those of responses that may not be stored, and all
         of pages with such a document, whose resources the browser treats alike."""
@@ -94,22 +104,20 @@ class Resource:
         url = resource["url"]
         if not url.startswith("http://"):
             raise JobError(f"{url}: this loader serves http alone")
-        if "typed" not in resource["body"]:
-            raise JobError(f"{url}: a body of random bytes, as those of a HAR are, loads nothing in a browser; take a "
-                           "generated site")
+        body = resource["body"].get("typed") or resource["body"].get("encoded")
+        if body is None:
+            raise JobError(f"{url}: a body of random bytes loads nothing in a browser; take a generated site, or the "
+                           "pages of a HAR as the laboratory orders them")
         directives = ",".join(value for name, value in resource["headers"] if name == "cache-control").lower()
-        return cls(url, resource["kind"], resource["status"], resource["body"]["typed"]["bytes"], crc32,
-                   "no-store" in directives)
+        return cls(url, resource["kind"], resource["status"], body["bytes"], crc32, "no-store" in directives)
+
+    @property
+    def is_redirect(self):
+        """Whether the browser follows the answer, and does not read its body."""
+        return self.status in REDIRECTS
 
 
-def partition_of(url):
-    """Returns the part of the cache that a page of this URL has: that of its site."""
-    scheme, site = site_of(url).split("://")
-    return f"({scheme},{site})"
-
-
-def site_of(url):
-    """Returns the site of a URL, as the browser names its content process: the scheme, and the last two labels of the
-    host, as the hosts of generated sites are made."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{'.'.join(parts.hostname.split('.')[-2:])}"
+def partition_of(site):
+    """Returns the part of the cache that pages of a site have, such as (http,example.test)."""
+    scheme, host = site.split("://")
+    return f"({scheme},{host})"

@@ -23,7 +23,7 @@ import browser  # noqa: E402  pylint: disable=wrong-import-position
 import guard  # noqa: E402  pylint: disable=wrong-import-position
 from cache_files import CacheFiles  # noqa: E402  pylint: disable=wrong-import-position
 from job import JobError  # noqa: E402  pylint: disable=wrong-import-position
-from orders import CacheSpec, Site, partition_of, site_of  # noqa: E402  pylint: disable=wrong-import-position
+from orders import CacheSpec, Site, partition_of  # noqa: E402  pylint: disable=wrong-import-position
 from origin import Origin  # noqa: E402  pylint: disable=wrong-import-position
 
 NAME = "firefox"
@@ -43,6 +43,10 @@ PREFERENCES = {
     # A page by http would be asked for by https first.
     "dom.security.https_first": False,
     "dom.security.https_first_schemeless": False,
+    # What a recorded page loaded by http is not asked for by https, nor refused.
+    "network.stricttransportsecurity.preloadlist": False,
+    "security.mixed_content.block_active_content": False,
+    "security.mixed_content.upgrade_display_content": False,
     # Documents that are kept for the back button would take memory, and nobody goes back.
     "browser.sessionhistory.max_total_viewers": 0,
 }
@@ -93,14 +97,15 @@ class Loader:
         self._compares_bodies = orders.get("compares_bodies", False)
         # URLs that the content process has loaded, and may have kept.
         self._kept = set()
-        first = self._site.of_page(0)[0].url
-        self._partition = partition_of(first)
         self.browser = PageBrowser(self._spec, orders)
         try:
             self.browser.start()
-            self.browser.call("open", site_of(first))
+            sites = [self.browser.call("siteOf", url) for url in self._site.documents()]
+            # Of all pages, each once.
+            self._partitions = list(dict.fromkeys(map(partition_of, sites)))
+            self.browser.call("open", sites[0])
             self.browser.settle()
-            self._check_cache(first)
+            self._check_cache(sites[0])
         except BaseException:
             self.browser.end()
             raise
@@ -115,21 +120,22 @@ class Loader:
                    "quietMs": QUIET_SECONDS * 1000, "patienceMs": PATIENCE_SECONDS * 1000}
         return self.browser.call("load", urls, options, is_timed=True)
 
-    def _check_cache(self, first):
-        """Loads a page of the loader's own twice, whose requests show whether anything is stored; the browser then has
-        all that a load needs."""
+    def _check_cache(self, site):
+        """Loads a page of the loader's own in this site twice, whose requests show whether anything is stored; the
+        browser then has all that a load needs."""
         image = f"{CHECK_PATH}-{time.time_ns()}.svg"
         pages = {CHECK_PATH: (CHECK_PAGE % image.encode(), "text/html", "no-cache"),
                  image: (CHECK_IMAGE, "image/svg+xml", "max-age=86400")}
         with Origin({}, pages=pages) as origin:
             port = origin.address.rpartition(":")[2]
-            base = site_of(first).replace("://", "://check.") + f":{port}"
+            base = site.replace("://", "://check.") + f":{port}"
+            partition = partition_of(site)
             loads = [self._load([base + CHECK_PATH, base + image], False) for _ in range(2)]
             # An entry is listed when it has been written.
             self.browser.call("flush")
-            storages = self.browser.call("pageStorages", self._partition)
+            storages = self.browser.call("pageStorages", partition)
             for path in pages:
-                self.browser.call("forgetUrl", self._partition, base + path)
+                self.browser.call("forgetUrl", partition, base + path)
             requests = origin.requests
         if any(response is None or response["failure"] for load in loads for response in load["responses"]):
             raise JobError(f"the browser did not load a page of the loader's own: {loads}")
@@ -150,12 +156,13 @@ class Loader:
         cpu_ns = self.browser.group.cpu_ns()
         found = self._load([resource.url for resource in resources], self._keeps_content)
         cpu_ns = self.browser.group.cpu_ns() - cpu_ns
-        return self._report(resources, found) | {"cpu_ns": cpu_ns, "again": found["again"]}
+        report = self._report(resources, self._site.is_needed(page), found)
+        return report | {"cpu_ns": cpu_ns, "again": found["again"]}
 
-    def _report(self, resources, found):
+    def _report(self, resources, is_needed, found):
         counts = dict.fromkeys(("hits", "revalidated", "body_bytes", "hit_bytes", "wrong", "failed"), 0)
         by_level, end, failure = {}, found["loadedAt"], None
-        for resource, response in zip(resources, found["responses"], strict=True):
+        for resource, is_waited_for, response in zip(resources, is_needed, found["responses"], strict=True):
             level, why = self._level(resource, response)
             if why:
                 counts["failed"] += 1
@@ -163,7 +170,8 @@ class Loader:
                 continue
             counts["body_bytes"] += resource.size
             if response is not None:
-                end = max(end or 0, response["endedAt"])
+                if is_waited_for:
+                    end = max(end or 0, response["endedAt"])
                 counts["wrong"] += not is_right(resource, response, self._compares_bodies)
                 counts["revalidated"] += response["from"] == "revalidated"
             if level is not None:
@@ -203,8 +211,8 @@ class Loader:
 
     def close(self):
         """Verifies where the entries are, and has the browser end in order."""
-        storages = self.browser.call("pageStorages", self._partition)
-        in_memory = set(storages["memory"]["urls"])
+        storages = [self.browser.call("pageStorages", partition) for partition in self._partitions]
+        in_memory = {url for storage in storages for url in storage["memory"]["urls"]}
         if not self._spec.is_on_disk and self.browser.cache_files("entries"):
             raise JobError(f"the browser has files of entries, and its cache is '{self._spec.mode}'")
         # With both caches, memory is for what may not be on disk.
@@ -219,8 +227,8 @@ def is_right(resource, response, compares_bodies):
     """Whether a response is the site's: its status, its length, and all of its bytes if they were read."""
     if response["status"] not in (resource.status, 304):
         return False
-    # The browser's own form of a script has other bytes.
-    if response["isAlternative"]:
+    # The browser's own form of a script has other bytes, and the body of a redirect is not read.
+    if response["isAlternative"] or resource.is_redirect:
         return True
     crc32 = response["crc32"] if compares_bodies else resource.crc32
     return response["bytes"] == resource.size and crc32 == resource.crc32

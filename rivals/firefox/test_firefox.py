@@ -4,6 +4,7 @@ Where there is no Firefox the tests are skipped, and a line says how to get it; 
 failure.
 """
 
+import gzip
 import json
 import os
 import signal
@@ -24,7 +25,7 @@ import browser  # noqa: E402  pylint: disable=wrong-import-position
 import guard  # noqa: E402  pylint: disable=wrong-import-position
 from cache_files import index_state  # noqa: E402  pylint: disable=wrong-import-position
 from job import JobError  # noqa: E402  pylint: disable=wrong-import-position
-from orders import CacheSpec, Resource, partition_of, site_of  # noqa: E402  pylint: disable=wrong-import-position
+from orders import CacheSpec, Resource, Site, partition_of  # noqa: E402  pylint: disable=wrong-import-position
 from origin import Origin  # noqa: E402  pylint: disable=wrong-import-position
 from run import is_right  # noqa: E402  pylint: disable=wrong-import-position
 
@@ -43,7 +44,7 @@ def document(*elements):
     return (HEAD + "".join(elements)).encode()
 
 
-# The first page loads all kinds; the second one may not be stored.
+# The first page loads all kinds; the second one may not be stored; the third one has redirects and content codings.
 RESOURCES = {
     "/1": ("html", ASKED, document('<link rel="stylesheet" href="/a.css">', '<script src="/a.js" defer></script>',
                                    '<img src="/1.svg">')),
@@ -53,8 +54,15 @@ RESOURCES = {
     "/a.json": ("other", KEPT, b"{}"),
     "/2": ("html", NEVER, document('<img src="/3.svg">')),
     "/3.svg": ("image", KEPT, IMAGE + b" " * 100),
+    "/3": ("html", KEPT, b""),
+    "/4": ("html", KEPT, gzip.compress(document('<img src="/4.svg">', '<script src="/4.js"></script>'), mtime=0)),
+    "/4.svg": ("image", KEPT, b"a body that nobody reads"),
+    "/5.svg": ("image", KEPT, gzip.compress(IMAGE + b" " * 50_000, mtime=0)),
+    "/4.js": ("script", KEPT, gzip.compress(b"/*" + b"x" * 50_000 + b"*/", mtime=0)),
 }
-PAGES = [["/1", "/a.css", "/a.js", "/1.svg", "/a.json"], ["/2", "/3.svg"]]
+REDIRECTS = {"/3": "/4", "/4.svg": "/5.svg"}
+ENCODED = ("/4", "/5.svg", "/4.js")
+PAGES = [["/1", "/a.css", "/a.js", "/1.svg", "/a.json"], ["/2", "/3.svg"], ["/3", "/4", "/4.svg", "/5.svg", "/4.js"]]
 ALL, STORED = len(PAGES[0]), len(PAGES[0]) - 1
 
 
@@ -100,14 +108,17 @@ class LoaderCase(unittest.TestCase):
         self.files.mkdir()
         self.place.mkdir()
         pages = {path: (body, TYPES[kind], control) for path, (kind, control, body) in RESOURCES.items()}
-        self.origin = Origin({}, pages=pages)
+        answers = {path: (302, {"Location": target}) for path, target in REDIRECTS.items()}
+        answers |= {path: (200, {"Content-Encoding": "gzip"}) for path in ENCODED}
+        self.origin = Origin({}, pages=pages, answers=answers)
         self.addCleanup(self.origin.close)
         self.write_site()
 
     def write_site(self, scheme="http"):
         """Writes what a loader has to know of the site."""
-        resources = [{"url": f"{scheme}{HOST[4:]}{path}", "kind": kind, "status": 200,
-                      "headers": [["cache-control", control]], "body": {"typed": {"bytes": len(body)}}}
+        resources = [{"url": f"{scheme}{HOST[4:]}{path}", "kind": kind, "status": 302 if path in REDIRECTS else 200,
+                      "headers": [["cache-control", control]],
+                      "body": {"encoded" if path in ENCODED else "typed": {"bytes": len(body)}}}
                      for path, (kind, control, body) in RESOURCES.items()]
         places = list(RESOURCES)
         pages = [{"name": page[0], "loads": [{"resource": places.index(path)} for path in page]} for page in PAGES]
@@ -247,6 +258,27 @@ class Loads(LoaderCase):
         self.assertFalse(is_right(resource, response | {"status": 404}, False))
         self.kill(process)
 
+    def test_redirects_are_followed_and_coded_bodies_are_compared_as_they_are_transferred(self):
+        process = self.ready("file:size=6MB")
+        self.assertEqual(self.load(process, 2), ({}, 5))
+        self.assertEqual(self.load(process, 2), ({"file": 5}, 0))
+        # Of the same length and the same content, in other bytes.
+        body, *rest = self.origin.pages["/4.js"]
+        self.origin.pages["/4.js"] = (body[:9] + b"\0" + body[10:], *rest)
+        self.assertEqual(self.end(process), (0, ""))
+        process = self.ready("none")
+        report, _ = self.ask(process, {"load": 2})
+        self.assertEqual((report["wrong"], report["failed"], report["first_failure"]), (1, 0, None))
+        self.origin.pages["/4.js"] = (body, *rest)
+        # A redirect that leads elsewhere.
+        self.origin.answers["/4.svg"] = (302, {"Location": "/1.svg"})
+        script = ("import sys, run; run.PATIENCE_SECONDS = 1; sys.argv[1:] = ['run-pages']; run.main()")
+        self.kill(process)
+        process = self.ready("none", command=[sys.executable, "-B", "-c", script])
+        report, _ = self.ask(process, {"load": 2})
+        self.assertEqual(report["first_failure"], f"{HOST}/5.svg: was not requested")
+        self.kill(process)
+
     def test_what_the_page_does_not_ask_for_is_a_failure(self):
         body, kind, control = self.origin.pages["/a.js"]
         self.origin.pages["/a.js"] = (body.replace(b"fetch", b"toStr"), kind, control)
@@ -297,8 +329,10 @@ class Refusals(LoaderCase):
             CacheSpec.parse("file:size=9TB")
 
     def test_a_site_is_the_part_of_the_cache_that_its_pages_have(self):
-        self.assertEqual(partition_of("http://www.site.test:81/a?b"), "(http,site.test)")
-        self.assertEqual(site_of("https://a.b.site.test/"), "https://site.test")
+        self.assertEqual(partition_of("http://site.test"), "(http,site.test)")
+        site = Site({"site": self.files / "site", "crc32": self.files / "crc32"})
+        self.assertEqual(site.documents(), [f"{HOST}{path}" for path in ("/1", "/2", "/4")])
+        self.assertEqual(site.is_needed(1), [True, True])
 
     def test_the_index_is_clean_only_with_its_journal_and_without_the_mark(self):
         index = self.place / "index"

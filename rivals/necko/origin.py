@@ -7,10 +7,11 @@ import threading
 
 class Origin:
     """Answers GET by the bodies of its paths, on the loopback device. A page is a body with its type and its
-    `Cache-Control`."""
+    `Cache-Control`; `answers` has other statuses and further header lines of some paths."""
 
-    def __init__(self, bodies, cache_control="max-age=86400", pages=None):
+    def __init__(self, bodies, cache_control="max-age=86400", pages=None, answers=None):
         self.bodies, self.cache_control, self.pages = bodies, cache_control, pages or {}
+        self.answers = answers or {}
         self.requests = 0
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -50,7 +51,10 @@ class Origin:
                 origin.requests += 1
                 plain = (origin.bodies.get(self.path), "application/octet-stream", origin.cache_control)
                 body, media_type, cache_control = origin.pages.get(self.path, plain)
-                self.send_response(404 if body is None else 200)
+                status, headers = origin.answers.get(self.path, (404 if body is None else 200, {}))
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
                 self.send_header("Cache-Control", cache_control)
                 self.send_header("Content-Type", media_type)
                 self.send_header("Content-Length", str(len(body or b"")))

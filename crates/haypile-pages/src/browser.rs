@@ -94,8 +94,17 @@ impl Browser {
         self.name == FIREFOX
     }
 
-    /// Whether the browser's loader can be killed, continue with the remaining cache, and report
-    /// its state.
+    /// Whether the loader loads the pages of a recording: it follows redirects, and compares coded bodies.
+    pub fn loads_recordings(&self) -> bool {
+        self.name == FIREFOX
+    }
+
+    /// Whether the loader has the browser trust the origin, so that it loads pages by `https`.
+    pub fn loads_https(&self) -> bool {
+        false
+    }
+
+    /// Whether the loader can be killed, go on with the cache that is left, and report its state.
     pub fn reports_remains(&self) -> bool {
         self.name == FIREFOX
     }

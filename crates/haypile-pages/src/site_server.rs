@@ -10,6 +10,7 @@ use anyhow::Context;
 use bytes::Bytes;
 use haypile_origin::link::{LinkEmulator, LinkProfile};
 use haypile_origin::server::{BodySource, OriginCounts, Reply, Script, ScriptedOrigin};
+use http::header::CONTENT_ENCODING;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
@@ -175,6 +176,9 @@ fn reply(resource: &Resource, body: BodySource) -> anyhow::Result<Reply> {
     for (name, value) in &resource.headers {
         let (name, value) = (HeaderName::try_from(name)?, HeaderValue::try_from(value)?);
         response.headers_mut().append(name, value);
+    }
+    if let Some(coding) = resource.body.coding() {
+        response.headers_mut().append(CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
     }
     Ok(Reply::from(response).answering_conditions().answering_ranges())
 }

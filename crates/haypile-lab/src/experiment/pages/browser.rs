@@ -22,19 +22,16 @@ use haypile_pages::browser::{
     Browser, BrowserCache, BrowserColumn, BrowserError, BrowserProcess, FIREFOX, verify_load,
     verify_place, verify_size, verify_warm,
 };
-use haypile_pages::site::{Site, SiteBody};
+use haypile_pages::site::Site;
+use haypile_pages::site::replay::{Reach, for_browsers};
 use haypile_pages::verify::CountedLoad;
 use haypile_pages::{LoaderError, LoaderSettings, Protocol, SiteServer};
 
 /// Whether a missing browser is an error and not skipped.
 const REQUIRED: &str = "HAYPILE_REQUIRE_RIVALS";
 
-/// Finds the browsers that the user named, as far as they are installed.
-pub(super) fn find(
-    options: &PagesOptions,
-    site: &Site,
-    host: &dyn Host,
-) -> anyhow::Result<Vec<Browser>> {
+/// Finds the browsers that the user has named, as far as they are installed.
+pub(super) fn find(options: &PagesOptions, host: &dyn Host) -> anyhow::Result<Vec<Browser>> {
     if options.browsers.is_empty() {
         return Ok(Vec::new());
     }
@@ -62,6 +59,26 @@ pub(super) fn find(
         }
     }
     Ok(found)
+}
+
+/// Returns the recorded pages as these browsers can load them, and reports the differences.
+pub(super) fn replay(site: Site, browsers: &[Browser], host: &dyn Host) -> anyhow::Result<Site> {
+    if let Some(browser) = browsers.iter().find(|browser| !browser.loads_recordings()) {
+        bail!(
+            "{} loads generated sites alone; leave the HAR out, or load it in firefox, as in haypile lab pages \
+             visit.har --browser firefox",
+            browser.name
+        );
+    }
+    let reach = Reach { https: browsers.iter().all(Browser::loads_https) };
+    let replay = for_browsers(&site, reach)?;
+    for note in replay.counts.notes() {
+        host.note(&note);
+    }
+    host.note(
+        "all columns load these pages, also those of our own cache; a browser does not wait as the recording did",
+    );
+    Ok(replay.site)
 }
 
 fn is_required() -> bool {

@@ -87,6 +87,10 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     let mut session = Session::new(NAME, asked, &options.run, host)?;
     let disks = matrix::disks(&options.disk_at, &options.run.absolute_directory()?)?;
     let (mut site, site_name) = plan::site(options, host)?;
+    let browsers = browser::find(options, host)?;
+    if !options.hars.is_empty() && !browsers.is_empty() {
+        site = browser::replay(site, &browsers, host)?;
+    }
     if options.no_waits {
         site.drop_waits();
     }
@@ -110,7 +114,6 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     if let Some(warning) = matrix::refusals(&site, &columns) {
         host.note(&warning);
     }
-    let browsers = browser::find(options, &site, host)?;
     let runner = Runner::own()?;
     let mut server = SiteServer::start(&site, options.protocol)?;
     let pages = PageRun {
