@@ -4,6 +4,8 @@
 pub(crate) mod cache;
 mod cache_file;
 mod capacity;
+#[cfg(test)]
+mod documents;
 pub(crate) mod file;
 mod help;
 pub(crate) mod icons;
