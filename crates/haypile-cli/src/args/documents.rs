@@ -134,7 +134,7 @@ impl Checked {
                 }
                 Some(_) if OTHERS.contains(&words[0].as_str()) => {}
                 Some(_) => {
-                    self.wrong.push(format!("{place}: unknown wrapper: {}", words.join(" ")))
+                    self.wrong.push(format!("{place}: unknown wrapper: {}", words.join(" ")));
                 }
                 None => self.wrong.extend(
                     wrong_path(&words)

@@ -46,7 +46,7 @@ pub(crate) struct Warm {
     /// Sizes of the icons, in pixels at scale 1
     #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = "16,22,32,48", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) size: Vec<u32>,
-    /// Scale of the screen, such as 2 for a HiDPI display
+    /// Scale of the screen, such as 2 for a high-resolution display
     #[arg(long, value_name = "SCALE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
     pub(crate) scale: u32,
     #[command(flatten)]
@@ -69,7 +69,7 @@ pub(crate) struct Lookup {
     /// Size of the icon, in pixels at scale 1
     #[arg(long, value_name = "SIZE", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) size: u32,
-    /// Scale of the screen, such as 2 for a HiDPI display
+    /// Scale of the screen, such as 2 for a high-resolution display
     #[arg(long, value_name = "SCALE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
     pub(crate) scale: u32,
     /// Do not fall back to a less specific icon, such as input-mouse for input-mouse-usb

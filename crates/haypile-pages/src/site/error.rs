@@ -94,7 +94,9 @@ pub enum SiteError {
         wrong: String,
     },
     /// No page of a recording can be loaded by a browser.
-    #[error("browsers cannot load a page of the recording: {wrong}; record it again, from the page's address on")]
+    #[error(
+        "browsers cannot load a page of the recording: {wrong}; record it again, from the page's address on"
+    )]
     Replay {
         /// The reasons, with their counts.
         wrong: String,

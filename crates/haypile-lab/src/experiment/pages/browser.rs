@@ -41,13 +41,6 @@ pub(super) fn find(options: &PagesOptions, host: &dyn Host) -> anyhow::Result<Ve
              --protocol h2 out"
         );
     }
-    let is_random = |body: &SiteBody| matches!(body, SiteBody::Generated { .. });
-    if site.resources.iter().any(|resource| is_random(&resource.body)) {
-        bail!(
-            "browsers can load only generated sites: the bodies for a HAR file are random bytes, \
-             which make a browser request nothing; leave out the HAR file or --browser"
-        );
-    }
     let mut found = Vec::new();
     for named in &options.browsers {
         match Browser::find(named) {
@@ -62,7 +55,7 @@ pub(super) fn find(options: &PagesOptions, host: &dyn Host) -> anyhow::Result<Ve
 }
 
 /// Returns the recorded pages as these browsers can load them, and reports the differences.
-pub(super) fn replay(site: Site, browsers: &[Browser], host: &dyn Host) -> anyhow::Result<Site> {
+pub(super) fn replay(site: &Site, browsers: &[Browser], host: &dyn Host) -> anyhow::Result<Site> {
     if let Some(browser) = browsers.iter().find(|browser| !browser.loads_recordings()) {
         bail!(
             "{} loads generated sites alone; leave the HAR out, or load it in firefox, as in haypile lab pages \
@@ -71,7 +64,7 @@ pub(super) fn replay(site: Site, browsers: &[Browser], host: &dyn Host) -> anyho
         );
     }
     let reach = Reach { https: browsers.iter().all(Browser::loads_https) };
-    let replay = for_browsers(&site, reach)?;
+    let replay = for_browsers(site, reach)?;
     for note in replay.counts.notes() {
         host.note(&note);
     }

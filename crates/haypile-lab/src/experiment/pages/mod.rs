@@ -89,7 +89,7 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     let (mut site, site_name) = plan::site(options, host)?;
     let browsers = browser::find(options, host)?;
     if !options.hars.is_empty() && !browsers.is_empty() {
-        site = browser::replay(site, &browsers, host)?;
+        site = browser::replay(&site, &browsers, host)?;
     }
     if options.no_waits {
         site.drop_waits();

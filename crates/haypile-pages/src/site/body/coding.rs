@@ -98,12 +98,12 @@ impl EncodedBody {
         coding: ContentCoding,
         bytes: u64,
         decoded_bytes: Option<u64>,
-        content: TypedBody,
+        content: &TypedBody,
     ) -> Option<Self> {
         if bytes > MAX_BODY_BYTES {
             return None;
         }
-        let parts = Parts::of(&content);
+        let parts = Parts::of(content);
         let least = parts.before.len() + parts.after.len();
         let wire = len_of(bytes);
         let letters = match coding {
@@ -193,7 +193,8 @@ impl EncodedBody {
 
 impl Parts {
     fn of(content: &TypedBody) -> Self {
-        let file = |before: &[u8], letter| Self { before: before.to_vec(), after: Vec::new(), letter };
+        let file =
+            |before: &[u8], letter| Self { before: before.to_vec(), after: Vec::new(), letter };
         match content.format {
             // Decoders skip what comes after the end of an image.
             BodyFormat::Png => file(&png::file(png::MIN_BYTES, &mut Filler::new(0)), Letter::Any),
@@ -201,7 +202,8 @@ impl Parts {
             BodyFormat::Woff2 => file(text::WOFF2_SIGNATURE, Letter::Any),
             BodyFormat::Blank => file(b"", Letter::Blank),
             _ => {
-                let text::Frame { before, comment: (open, close), after, .. } = text::frame(content);
+                let text::Frame { before, comment: (open, close), after, .. } =
+                    text::frame(content);
                 let before = [before.as_str(), open].concat().into_bytes();
                 let after = [close, after].concat().into_bytes();
                 Self { before, after, letter: Letter::Any }
@@ -231,8 +233,7 @@ impl Parts {
             stored.extend((!length).to_le_bytes());
             stored.extend(block);
         }
-        let missing =
-            wire.saturating_sub(GZIP_BYTES + first.len() + stored.len() + last.len());
+        let missing = wire.saturating_sub(GZIP_BYTES + first.len() + stored.len() + last.len());
         let mut file = Vec::with_capacity(wire);
         let flags = if missing > 0 { GZIP_HAS_COMMENT } else { 0 };
         file.extend([0x1F, 0x8B, 8, flags, 0, 0, 0, 0, 0, 0xFF]);
@@ -259,6 +260,7 @@ impl Parts {
     }
 }
 
+#[derive(Clone, Copy)]
 enum End {
     /// At the end of a byte, so that other blocks can follow.
     Flushed,

@@ -1,6 +1,6 @@
 //! GIF files of one pixel and any size in bytes.
 //!
-//! Decoders skip what comes after the trailer (GIF89a, section 27).
+//! Decoders skip what comes after the trailer (`GIF89a`, section 27).
 
 use super::filler::Filler;
 

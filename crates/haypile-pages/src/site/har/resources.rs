@@ -163,6 +163,7 @@ fn resource(best: &Best<'_>, mut headers: Vec<(String, String)>) -> Resource {
     let seed = SipHasher13::new().hash(exchange.url.as_bytes());
     let body = SiteBody::Generated { bytes, seed };
     let coding = exchange.coding.filter(|_| matches!(best.body, BodySize::Transferred(1..)));
-    let coding = coding.map(|coding| RecordedCoding { coding, decoded_bytes: exchange.decoded_bytes });
+    let coding =
+        coding.map(|coding| RecordedCoding { coding, decoded_bytes: exchange.decoded_bytes });
     Resource { url: exchange.url.clone(), kind: exchange.kind, status, headers, body, coding }
 }

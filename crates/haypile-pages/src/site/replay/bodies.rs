@@ -29,7 +29,11 @@ impl<'a> Bodies<'a> {
     }
 
     /// Moves requests of bodies that are too small for them to the documents; returns whether there were any.
-    pub(super) fn has_too_many(&mut self, parents: &mut Parents<'_>, pages: &[PlayedPage<'_>]) -> bool {
+    pub(super) fn has_too_many(
+        &mut self,
+        parents: &mut Parents<'_>,
+        pages: &[PlayedPage<'_>],
+    ) -> bool {
         let marks = Marks::of(parents, pages);
         let mut has_moved = false;
         for resource in 0..self.recorded.resources.len() {
@@ -48,7 +52,11 @@ impl<'a> Bodies<'a> {
     }
 
     /// Makes the bodies of all resources that are loaded.
-    pub(super) fn make(&self, parents: &Parents<'_>, pages: &[PlayedPage<'_>]) -> Vec<Option<SiteBody>> {
+    pub(super) fn make(
+        &self,
+        parents: &Parents<'_>,
+        pages: &[PlayedPage<'_>],
+    ) -> Vec<Option<SiteBody>> {
         let marks = Marks::of(parents, pages);
         let mut requested: Vec<Vec<usize>> = (0..self.recorded.resources.len())
             .map(|resource| parents.children(resource).to_vec())
@@ -56,7 +64,8 @@ impl<'a> Bodies<'a> {
         for page in pages {
             let document = page.document();
             let within = parents.within(page);
-            let of_document = (page.head..page.loads.len()).filter(|&at| within[at] == Some(document));
+            let of_document =
+                (page.head..page.loads.len()).filter(|&at| within[at] == Some(document));
             requested[page.loads[document].resource] =
                 of_document.map(|at| page.loads[at].resource).collect();
         }
@@ -88,14 +97,15 @@ impl<'a> Bodies<'a> {
         });
         if let Some(coding) = coding {
             let decoded_bytes = recorded.coding.and_then(|coding| coding.decoded_bytes);
-            let encoded = EncodedBody::fit(coding, bytes, decoded_bytes, content.clone());
+            let encoded = EncodedBody::fit(coding, bytes, decoded_bytes, &content);
             if encoded.is_some() {
                 return encoded.map(SiteBody::Encoded);
             }
         }
         if content.format == BodyFormat::Gif {
             content.format = BodyFormat::Png;
-            content.format = if content.min_bytes() <= bytes { BodyFormat::Png } else { BodyFormat::Gif };
+            content.format =
+                if content.min_bytes() <= bytes { BodyFormat::Png } else { BodyFormat::Gif };
         }
         if content.min_bytes() > bytes {
             if !children.is_empty() {
@@ -118,10 +128,12 @@ impl<'a> Bodies<'a> {
         let gzip = |_| {
             let coding = ContentCoding::Gzip;
             let bytes = EncodedBody::min_bytes(coding, &content);
-            EncodedBody::fit(coding, bytes, None, content.clone()).map(SiteBody::Encoded)
+            EncodedBody::fit(coding, bytes, None, &content).map(SiteBody::Encoded)
         };
         let coded = self.recorded.resources[resource].coding.and_then(gzip);
-        coded.unwrap_or_else(|| SiteBody::Typed(TypedBody { bytes: content.min_bytes(), ..content.clone() }))
+        coded.unwrap_or_else(|| {
+            SiteBody::Typed(TypedBody { bytes: content.min_bytes(), ..content.clone() })
+        })
     }
 
     fn content(
@@ -169,11 +181,12 @@ impl Marks {
             for (at, load) in page.loads.iter().enumerate().skip(page.head) {
                 let Some(parent) = within[at] else { continue };
                 let requested_by = page.loads[parent].resource;
-                let is_marked = match (parents.kind(requested_by), parents.child_kind(load.resource)) {
-                    (ResourceKind::Css, kind) => kind != ResourceKind::Css,
-                    (ResourceKind::Html, kind) => kind == ResourceKind::Font,
-                    _ => false,
-                };
+                let is_marked =
+                    match (parents.kind(requested_by), parents.child_kind(load.resource)) {
+                        (ResourceKind::Css, kind) => kind != ResourceKind::Css,
+                        (ResourceKind::Html, kind) => kind == ResourceKind::Font,
+                        _ => false,
+                    };
                 if !is_marked {
                     continue;
                 }
@@ -196,11 +209,11 @@ impl Marks {
         let mut of = HashMap::new();
         for pair in order {
             let is_free = |mark: &u32| {
-                documents[&pair].iter().all(|document| {
-                    used.get(document).is_none_or(|used| !used.contains(mark))
-                })
+                documents[&pair]
+                    .iter()
+                    .all(|document| used.get(document).is_none_or(|used| !used.contains(mark)))
             };
-            let mark = (1..).find(is_free).expect("numbers do not end");
+            let mark = (1..=u32::MAX).find(is_free).expect("numbers do not end");
             for &document in &documents[&pair] {
                 used.entry(document).or_default().insert(mark);
             }

@@ -86,7 +86,10 @@ impl ReplayCounts {
         let left_out = self.left_out.iter().map(|(why, count)| (*count, why.reason()));
         let others = [
             (self.enlarged, "documents are larger than recorded: they have to request more"),
-            (self.uncoded, "bodies are sent without their content coding: they are too small for it"),
+            (
+                self.uncoded,
+                "bodies are sent without their content coding: they are too small for it",
+            ),
             (self.unfollowed, "redirects lead nowhere: a page does not load their target"),
         ];
         let counted = left_out.chain(others).filter(|(count, _)| *count > 0);
@@ -161,9 +164,8 @@ fn assemble(
 
 /// The recorded resource with another body, and the header lines that go with it.
 fn played(recorded: &Resource, body: SiteBody, headers: &parents::ResourceHeaders) -> Resource {
-    let is_replaced = |name: &str| {
-        ["content-type", "location", "access-control-allow-origin"].contains(&name)
-    };
+    let is_replaced =
+        |name: &str| ["content-type", "location", "access-control-allow-origin"].contains(&name);
     let kept = recorded.headers.iter().filter(|(name, _)| !is_replaced(name)).cloned();
     let media_type = match &body {
         SiteBody::Typed(typed) if typed.format == BodyFormat::Png => typed.format.media_type(),
@@ -174,7 +176,8 @@ fn played(recorded: &Resource, body: SiteBody, headers: &parents::ResourceHeader
         ("location", headers.location.as_deref()),
         ("access-control-allow-origin", headers.is_of_fonts.then_some("*")),
     ];
-    let own = own.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
+    let own =
+        own.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
     Resource {
         url: recorded.url.clone(),
         kind: headers.kind,

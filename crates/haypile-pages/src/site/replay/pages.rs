@@ -33,10 +33,14 @@ impl LeftOut {
     pub fn reason(self) -> &'static str {
         match self {
             Self::Https => "loads left out: their URL is https",
-            Self::Address => "loads left out: the host of their URL is an address, which a browser would ask itself",
+            Self::Address => {
+                "loads left out: the host of their URL is an address, which a browser would ask itself"
+            }
             Self::Port => "loads left out: another URL of their host has another port",
             Self::Document => "loads left out: another page begins with them",
-            Self::RepeatView => "pages left out: they are views of the document of an earlier page, as visits to that are",
+            Self::RepeatView => {
+                "pages left out: they are views of the document of an earlier page, as visits to that are"
+            }
             Self::NoDocument => "pages left out: they do not begin with a document",
         }
     }
@@ -81,7 +85,8 @@ pub(super) fn select<'a>(
     let mut chosen = Vec::new();
     for page in &recorded.pages {
         let head = redirects.head(recorded, page);
-        let head = head.filter(|head| head.iter().all(|&at| unreachable[page.loads[at].resource].is_none()));
+        let head = head
+            .filter(|head| head.iter().all(|&at| unreachable[page.loads[at].resource].is_none()));
         let Some(head) = head else {
             count(LeftOut::NoDocument);
             continue;
@@ -147,7 +152,8 @@ impl Redirects {
             let mut url = Url::parse(&resource.url).ok()?.join(location).ok()?;
             url.set_fragment(None);
             let target = *known.get(url.as_str())?;
-            (is_redirect(resource) && recorded.resources[target].url != resource.url).then_some(target)
+            (is_redirect(resource) && recorded.resources[target].url != resource.url)
+                .then_some(target)
         };
         Self(recorded.resources.iter().map(target).collect())
     }

@@ -108,7 +108,8 @@ impl<'a> Parents<'a> {
             return self.target(resource) == Some(child);
         }
         // A browser takes a style sheet or a script from a successful answer alone, and shows any document.
-        let is_used = matches!(recorded.status, 200..300) || self.kinds[resource] == ResourceKind::Html;
+        let is_used =
+            matches!(recorded.status, 200..300) || self.kinds[resource] == ResourceKind::Html;
         is_used && has_body(recorded) && self.format(resource).loads(self.child_kind(child))
     }
 

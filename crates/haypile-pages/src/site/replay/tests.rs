@@ -123,14 +123,18 @@ fn marks_are_in_the_documents(site: &Site) {
             let content = content(&site.resources[page.loads[parent].resource].body);
             let url = &site.resources[load.resource].url;
             let child = content.children.iter().find(|child| child.url == *url);
-            let Some(child) = child.filter(|child| child.kind != ResourceKind::Css) else { continue };
+            let Some(child) = child.filter(|child| child.kind != ResourceKind::Css) else {
+                continue;
+            };
             if content.format != BodyFormat::Css && child.kind != ResourceKind::Font
                 || content.format == BodyFormat::Script
             {
                 continue;
             }
             let mut document = at;
-            while self::content(&site.resources[page.loads[document].resource].body).format != BodyFormat::Html {
+            while self::content(&site.resources[page.loads[document].resource].body).format
+                != BodyFormat::Html
+            {
                 document = page.loads[document].after.unwrap();
             }
             let resource = page.loads[document].resource;
@@ -160,14 +164,26 @@ fn a_page_requests_what_was_recorded_from_the_recorded_initiators() {
         entry("p", 1, "http://www.a.test/", "text/html", ""),
         entry("p", 2, "http://www.a.test/x.css?a=1&copy;=2", "text/css", "http://www.a.test/"),
         entry("p", 3, "http://cdn.test/x.js?\\n", "text/javascript", "http://www.a.test/"),
-        entry("p", 4, "http://www.a.test/f.woff2", "font/woff2", "http://www.a.test/x.css?a=1&copy;=2"),
+        entry(
+            "p",
+            4,
+            "http://www.a.test/f.woff2",
+            "font/woff2",
+            "http://www.a.test/x.css?a=1&copy;=2",
+        ),
         entry("p", 5, "http://cdn.test/data", "application/json", "http://cdn.test/x.js?\\n"),
         entry("p", 6, "http://cdn.test/f", "text/html", "http://cdn.test/x.js?\\n"),
         redirect("p", 7, "http://t.test/p", "/q.gif", "http://cdn.test/x.js?\\n"),
         entry("p", 8, "http://t.test/q.gif", "image/gif", ""),
         entry("p", 9, "http://www.a.test/i.png", "image/png", "http://cdn.test/f"),
         // What a style sheet and an image cannot request.
-        entry("p", 10, "http://www.a.test/z.js", "text/javascript", "http://www.a.test/x.css?a=1&copy;=2"),
+        entry(
+            "p",
+            10,
+            "http://www.a.test/z.js",
+            "text/javascript",
+            "http://www.a.test/x.css?a=1&copy;=2",
+        ),
         entry("p", 11, "http://www.a.test/j.png", "image/png", "http://www.a.test/i.png"),
     ]);
     let replay = for_browsers(&recorded, PLAIN).unwrap();
@@ -179,14 +195,19 @@ fn a_page_requests_what_was_recorded_from_the_recorded_initiators() {
     assert_eq!(initiator(&found, "http://www.a.test/z.js"), "http://www.a.test/");
     assert_eq!(initiator(&found, "http://www.a.test/j.png"), "http://www.a.test/");
     assert_eq!((replay.counts.moved, replay.counts.left_out.len()), (2, 0), "{:?}", replay.counts);
-    let by_url = |url: &str| {
-        replay.site.resources.iter().find(|resource| resource.url == url).unwrap()
-    };
+    let by_url =
+        |url: &str| replay.site.resources.iter().find(|resource| resource.url == url).unwrap();
     // All sizes are those that were recorded.
     assert!(replay.site.resources.iter().all(|resource| resource.body_len() == 3000));
-    assert_eq!(by_url("http://www.a.test/f.woff2").header_values("access-control-allow-origin").count(), 1);
+    assert_eq!(
+        by_url("http://www.a.test/f.woff2").header_values("access-control-allow-origin").count(),
+        1
+    );
     let data = by_url("http://cdn.test/data");
-    assert_eq!(data.header_values("content-type").collect::<Vec<_>>(), ["text/javascript; charset=utf-8"]);
+    assert_eq!(
+        data.header_values("content-type").collect::<Vec<_>>(),
+        ["text/javascript; charset=utf-8"]
+    );
     // Elements without CORS.
     for resource in &replay.site.resources {
         assert!(!text(&resource.body).contains("crossorigin"));
@@ -200,7 +221,8 @@ fn bodies_have_the_recorded_coding_and_both_of_its_sizes() {
         let entry = with(with(entry, "headers", headers), "bodySize", json!(bytes));
         with(entry, "content", json!({"size": 9000, "mimeType": "text/css"}))
     };
-    let css = |number: usize| entry("p", number, &format!("http://a.test/{number}.css"), "text/css", "");
+    let css =
+        |number: usize| entry("p", number, &format!("http://a.test/{number}.css"), "text/css", "");
     let secure = entry("p", 8, "https://a.test/9.css", "text/css", "");
     let recorded = site(&[
         entry("p", 0, "http://a.test/", "text/html", ""),
@@ -213,9 +235,11 @@ fn bodies_have_the_recorded_coding_and_both_of_its_sizes() {
     check(&replay);
     let codings: Vec<_> =
         replay.site.resources[1..].iter().map(|resource| resource.body.coding()).collect();
-    use ContentCoding::{Brotli, Gzip};
     // Browsers accept br over TLS alone.
-    assert_eq!(codings, [Some(Gzip), Some(Gzip), None, Some(Brotli)]);
+    assert_eq!(
+        codings,
+        [Some(ContentCoding::Gzip), Some(ContentCoding::Gzip), None, Some(ContentCoding::Brotli)]
+    );
     let sizes: Vec<_> = replay.site.resources[1..].iter().map(Resource::body_len).collect();
     assert_eq!(sizes, [2000, 2000, 10, 2000]);
     assert_eq!(text(&replay.site.resources[1].body).len(), 9000);
@@ -229,7 +253,9 @@ fn what_does_not_fit_into_a_file_comes_from_the_document() {
         with(entry("p", 0, "http://a.test/", "text/html", ""), "bodySize", json!(400)),
         with(entry("p", 1, script, "text/javascript", ""), "bodySize", json!(200)),
     ];
-    let image = |number| entry("p", number, &format!("http://a.test/image-{number}.png"), "image/png", script);
+    let image = |number| {
+        entry("p", number, &format!("http://a.test/image-{number}.png"), "image/png", script)
+    };
     entries.extend((2..12).map(image));
     let replay = for_browsers(&site(&entries), PLAIN).unwrap();
     check(&replay);
@@ -254,7 +280,13 @@ fn pages_share_files_that_request_the_same_in_all_of_them() {
         ];
         for (number, image) in images.iter().enumerate() {
             let by = if number == 0 { "http://a.test/x.css" } else { "http://a.test/x.js" };
-            entries.push(entry(page, at + 3 + number, &format!("http://a.test/{image}.png"), "image/png", by));
+            entries.push(entry(
+                page,
+                at + 3 + number,
+                &format!("http://a.test/{image}.png"),
+                "image/png",
+                by,
+            ));
         }
         entries
     };
@@ -272,7 +304,10 @@ fn pages_share_files_that_request_the_same_in_all_of_them() {
     assert_eq!(names, ["p", "q"]);
     let found = browse(&replay.site, &replay.site.pages[1]);
     let of = |image: &str| initiator(&found, &format!("http://a.test/{image}.png")).to_owned();
-    assert_eq!((of("0"), of("1"), of("3")), ("http://a.test/x.css".into(), "http://a.test/x.js".into(), "http://a.test/q".into()));
+    assert_eq!(
+        (of("0"), of("1"), of("3")),
+        ("http://a.test/x.css".into(), "http://a.test/x.js".into(), "http://a.test/q".into())
+    );
     assert_eq!(replay.counts.moved, 2);
     let left_out = BTreeMap::from([(LeftOut::Document, 1), (LeftOut::RepeatView, 1)]);
     assert_eq!(replay.counts.left_out, left_out);
@@ -291,8 +326,7 @@ fn what_a_browser_cannot_reach_is_left_out_and_counted() {
     ]);
     let replay = for_browsers(&recorded, PLAIN).unwrap();
     check(&replay);
-    let expected =
-        BTreeMap::from([(LeftOut::Https, 1), (LeftOut::Address, 1), (LeftOut::Port, 1)]);
+    let expected = BTreeMap::from([(LeftOut::Https, 1), (LeftOut::Address, 1), (LeftOut::Port, 1)]);
     assert_eq!((&replay.counts.left_out, replay.counts.unfollowed), (&expected, 1));
     assert_eq!(for_browsers(&recorded, ALL).unwrap().counts.requested, 4);
     let secure = site(&[entry("p", 0, "https://a.test/", "text/html", "")]);
@@ -305,7 +339,8 @@ fn what_a_browser_cannot_reach_is_left_out_and_counted() {
 /// The recorded HARs, which may not be committed.
 fn recorded_hars() -> Vec<PathBuf> {
     let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let folder = env::var_os("HAYPILE_SHARED").map_or_else(default, PathBuf::from).join("traces/har");
+    let folder =
+        env::var_os("HAYPILE_SHARED").map_or_else(default, PathBuf::from).join("traces/har");
     let Ok(files) = std::fs::read_dir(&folder) else {
         println!("skipped: {} does not exist", folder.display());
         return Vec::new();
@@ -329,7 +364,8 @@ fn recorded_hars_are_replayed() {
 
 /// Recordings of up to three pages over the same files, any of which may initiate any other.
 fn any_recording() -> impl Strategy<Value = Vec<Value>> {
-    let kinds = ["text/html", "text/css", "text/javascript", "image/png", "font/woff2", "video/mp4"];
+    let kinds =
+        ["text/html", "text/css", "text/javascript", "image/png", "font/woff2", "video/mp4"];
     let load = (0..20_usize, 0..kinds.len(), 0..8_usize, 0..5000_u64, 0..4_usize, 0..20_usize);
     let page = prop::collection::vec(load, 0..25);
     prop::collection::vec(page, 1..4).prop_map(move |pages| {
@@ -337,9 +373,17 @@ fn any_recording() -> impl Strategy<Value = Vec<Value>> {
         for (page, loads) in pages.into_iter().enumerate() {
             let name = format!("p{page}");
             let url = |number: usize| format!("http://h{}.test/{number}?a&lt;\\", number % 3);
-            entries.push(entry(&name, page * 1000, &format!("http://h0.test/top{page}"), "text/html", ""));
+            entries.push(entry(
+                &name,
+                page * 1000,
+                &format!("http://h0.test/top{page}"),
+                "text/html",
+                "",
+            ));
             let mut earlier = vec![format!("http://h0.test/top{page}")];
-            for (at, (number, kind, initiator, bytes, coding, target)) in loads.into_iter().enumerate() {
+            for (at, (number, kind, initiator, bytes, coding, target)) in
+                loads.into_iter().enumerate()
+            {
                 let by = earlier[initiator % earlier.len()].clone();
                 let start = page * 1000 + at + 1;
                 let mut made = if target < 4 {
@@ -350,7 +394,8 @@ fn any_recording() -> impl Strategy<Value = Vec<Value>> {
                 made["response"]["bodySize"] = json!(bytes);
                 if coding < 2 && target >= 4 {
                     let name = ["gzip", "br"][coding];
-                    made["response"]["headers"] = json!([{"name": "content-encoding", "value": name}]);
+                    made["response"]["headers"] =
+                        json!([{"name": "content-encoding", "value": name}]);
                 }
                 entries.push(made);
                 earlier.push(url(number));
