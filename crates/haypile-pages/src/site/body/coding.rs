@@ -124,7 +124,7 @@ impl EncodedBody {
         }
         let most = bytes.saturating_mul(MAX_RATIO).min(MAX_DECODED_BYTES);
         let wanted = body(decoded_bytes.unwrap_or(0).min(most));
-        // So many blanks may take what the children need.
+        // That many blanks may take what the children need.
         Some(if wanted.check().is_ok() { wanted } else { body(all) })
     }
 

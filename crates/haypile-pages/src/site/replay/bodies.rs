@@ -213,7 +213,7 @@ impl Marks {
                     .iter()
                     .all(|document| used.get(document).is_none_or(|used| !used.contains(mark)))
             };
-            let mark = (1..=u32::MAX).find(is_free).expect("numbers do not end");
+            let mark = (1..=u32::MAX).find(is_free).expect("a site has fewer resources");
             for &document in &documents[&pair] {
                 used.entry(document).or_default().insert(mark);
             }
