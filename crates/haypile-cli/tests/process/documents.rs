@@ -23,7 +23,7 @@ const OPTIONS: &str = "../../docs/options.md";
 const ANYTHING: &str = "...";
 /// Folders of the system in which pages put files; a page has its own ones in the tests.
 const SHARED: [&str; 3] = ["/var/tmp/", "/tmp/", "/run/"];
-/// How many pages run at once: most wait most of the time.
+/// The number of pages that run at once: most wait most of the time.
 const AT_ONCE: usize = 4;
 
 /// Commands, and the lines that they print.

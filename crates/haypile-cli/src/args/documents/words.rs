@@ -95,7 +95,7 @@ fn token(
         match next {
             ' ' | '\t' | '\n' | ';' | '|' | '&' | '(' | ')' => break,
             '<' | '>' => {
-                // A number before it is the file's; one of two, as in `2>&1`, is no word either.
+                // A number before it is the file's; one of two, as in `2>&1`, is not a word either.
                 if !word.is_empty() && !word.chars().all(|c| c.is_ascii_digit()) {
                     break;
                 }
