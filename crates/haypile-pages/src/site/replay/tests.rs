@@ -216,8 +216,6 @@ fn a_page_requests_what_was_recorded_from_the_recorded_initiators() {
 
 #[test]
 fn bodies_have_the_recorded_coding_and_both_of_its_sizes() {
-    use ContentCoding::{Brotli, Gzip};
-
     let encoded = |entry: Value, coding: &str, bytes: u64| {
         let headers = json!([{"name": "Content-Encoding", "value": coding}]);
         let entry = with(with(entry, "headers", headers), "bodySize", json!(bytes));
