@@ -138,9 +138,10 @@ impl Pixmap {
 #[derive(Clone, Debug)]
 pub(crate) struct StoredPixmap {
     pub(crate) pixmap: Pixmap,
-    /// The stamp of the source file when the picture was made.
+    /// The identity, length and times of the icon's source file when the picture was drawn, by which a later change of the
+    /// file is noticed.
     pub(crate) stamp: Stamp,
-    /// The day on which the picture was gathered (stored again next to others); 0 if it was not.
+    /// The day, counted from 1970, on which the picture was stored again next to others of its program; 0 if it was not.
     pub(crate) day: u32,
     /// The length of the stored value in bytes.
     pub(crate) bytes: usize,

@@ -38,7 +38,10 @@ pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> anyhow::Result<
     site.validate().with_context(|| orders.site.display().to_string())?;
     let checksums: Vec<u64> = read(&orders.checksums)?;
     if checksums.len() != site.resources.len() {
-        bail!("{} does not have one checksum for each resource", orders.checksums.display());
+        bail!(
+            "the file of checksums {} does not have one for each resource of the site",
+            orders.checksums.display()
+        );
     }
     let directory = env::current_dir().context("there is no working directory")?;
     let found = if orders.is_kept { Found::Cache } else { Found::Nothing };

@@ -553,7 +553,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Returns a page of keys with these fields.
+    /// Returns one page of a listing of a store's keys: these keys, and where the next page begins.
     pub fn new(keys: Vec<Vec<u8>>, next: Option<Cursor>) -> Self {
         Self { keys, next }
     }

@@ -115,7 +115,7 @@ mod tests {
             problems("\n<!-- table: x -->\n<!-- table: x -->\n<!-- end of table -->")[0].0,
             2
         );
-        assert!(problems("\n<!-- end of table -->")[0].1.contains("not begun"));
+        assert!(problems("\n<!-- end of table -->")[0].1.contains("has no beginning"));
         assert!(problems("<!-- table: x\n-->")[0].1.contains("same line"));
     }
 }

@@ -47,8 +47,8 @@ pub struct Finding {
 pub struct Findings(pub Vec<Finding>);
 
 impl Findings {
-    /// Computes all listed figures of the samples, and their counts, by case and subject in the
-    /// order of the samples.
+    /// Computes these figures of all samples, one value for each case and subject, in the order of the
+    /// samples.
     pub fn of(samples: &Samples<'_>, figures: &[&Figure]) -> Self {
         let mut findings = Vec::new();
         for case in samples.cases() {

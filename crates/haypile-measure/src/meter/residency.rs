@@ -13,7 +13,7 @@ use rustix::param::page_size;
 pub struct Residency {
     /// The length of the files, in bytes.
     pub file_bytes: u64,
-    /// The bytes of the files that are in the page cache.
+    /// The number of bytes of the watched files that the kernel has in memory (in its page cache).
     pub resident_bytes: u64,
 }
 

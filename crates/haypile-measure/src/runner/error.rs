@@ -41,7 +41,7 @@ pub enum RunnerError {
     #[error("the process that prepares the cache before it is killed has failed: {0}")]
     Prepared(#[source] io::Error),
     /// That process did not prepare the cache.
-    #[error("the process that was killed had not prepared the cache: {0}")]
+    #[error("the process that was to fill the cache before it is killed ended too early: {0}")]
     NotPrepared(String),
     /// The subject cannot do it.
     #[error(transparent)]

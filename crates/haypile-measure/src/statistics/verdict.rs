@@ -10,7 +10,7 @@ pub struct Rule {
     noise_floor: f64,
 }
 
-/// The error of an invalid rule.
+/// The error of settings that no verdict of faster or slower can be based on.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleError {
@@ -54,7 +54,7 @@ pub struct Timing {
     /// The median length of a block in nanoseconds; `None` if it is unknown, or the cost is not a
     /// time.
     pub block_ns: Option<u64>,
-    /// Whether the laboratory measured much more time than the runner reported.
+    /// Whether a measured process (a runner) reported much less time than the laboratory's own clock shows.
     pub is_unconfirmed: bool,
 }
 

@@ -48,8 +48,8 @@ fn values() -> &'static Mutex<Values> {
 }
 
 impl Kept {
-    /// Registers a value whose pages are copied for the child at each fork. They have to be in
-    /// shared memory, and a child writes nothing to them.
+    /// Registers a value in shared memory, of which each child process gets a copy of its own at a fork, so that
+    /// nothing that a child does changes the parent's.
     pub(crate) fn new(value: &[u8]) -> Self {
         let mut values = values().lock();
         let number = values.next;

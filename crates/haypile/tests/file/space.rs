@@ -122,7 +122,7 @@ fn while_space_is_low_nothing_is_written_and_what_is_there_is_read() {
         set_free_bytes(Some(ENOUGH));
         setting.clock.advance(SECOND);
         set(&*store, b"key", b"value");
-        assert!(store.warnings()[0].contains("while less than"), "{:?}", store.warnings());
+        assert!(store.warnings()[0].contains("while fewer than"), "{:?}", store.warnings());
         assert_eq!(store.incr(b"count", 1).expect("a count"), Some(2 + round));
     }
     let stat = haypile::file::FileStat::of(&setting.path()).expect("a report");

@@ -87,7 +87,7 @@ fn run(options: &IconsOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
         }
     }
     if themes.is_empty() && options.set == IconSet::Icons {
-        host.note("a generated theme is measured instead");
+        host.note("because none of the named themes is installed, a generated theme is measured");
         themes.extend(Theme::find(theme::GENERATED, scratch.path(), options.run.seed)?);
     }
     for theme in &themes {

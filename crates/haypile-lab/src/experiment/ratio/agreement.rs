@@ -20,9 +20,9 @@ pub struct Inversion {
     pub slower: String,
     /// The cache that is faster in the source.
     pub faster: String,
-    /// The part by which the second cache was faster in the source: 0.03 is 3 %.
+    /// The share by which the faster cache was faster in the published figures: 0.03 is 3 %.
     pub source: f64,
-    /// The part by which it is faster here, which is below zero.
+    /// The share by which the same cache is faster in this run, which is below zero.
     pub here: f64,
 }
 

@@ -250,9 +250,10 @@ impl FromStr for Variable {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
-        let (name, value) = text.split_once('=').context("write NAME=VALUE")?;
+        let (name, value) =
+            text.split_once('=').context("an environment variable has the form NAME=VALUE")?;
         if name.is_empty() || text.contains('\0') {
-            bail!("write NAME=VALUE");
+            bail!("an environment variable has the form NAME=VALUE");
         }
         Ok(Self { name: name.to_owned(), value: value.to_owned() })
     }

@@ -38,7 +38,7 @@ pub(crate) struct Bars {
     pub(crate) quantity: Quantity,
     /// The names of the measured quantities, at most three; each bar has a value for each of them.
     pub(crate) measures: Vec<String>,
-    /// The subjects, from top to bottom.
+    /// The bars of the chart, one for each subject, from the top of the chart down.
     pub(crate) rows: Vec<Bar>,
 }
 

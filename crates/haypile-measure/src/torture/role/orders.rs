@@ -82,7 +82,7 @@ impl Orders {
         })
     }
 
-    /// Returns the size of the cache to open or create.
+    /// Returns the capacity, in bytes and in entries, of the cache to open or create.
     pub fn room(&self) -> Room {
         let capacity_bytes = self.number("capacity");
         let capacity_entries = capacity_bytes / self.lengths().mean_bytes();

@@ -65,7 +65,7 @@ const fn offset(position: usize, is_own: bool) -> u64 {
 pub(in crate::file) struct Counted([u64; COUNTERS]);
 
 impl Counted {
-    /// Reads all counters of an owner slot, each at its offset.
+    /// Reads the counters that a process keeps in the file: `load` gets the offset of each in the process's slot.
     pub(in crate::file) fn read(load: impl Fn(u64) -> u64) -> Self {
         Self(std::array::from_fn(|position| {
             load(offset(position, true)).wrapping_add(load(offset(position, false)))

@@ -31,7 +31,7 @@ struct Filled {
 #[derive(Clone, Debug, Default)]
 pub(in crate::file) struct Survey {
     pub(in crate::file) free: Vec<u32>,
-    /// Segments that were taken for writing by owners that seem to be dead.
+    /// The numbers of the segments that processes which seem to be dead had taken to write into.
     pub(in crate::file) abandoned: Vec<u32>,
     filled: Vec<Filled>,
     /// The number of segments in the small queue; open ones count by their used part.

@@ -152,8 +152,8 @@ pub(in crate::file) struct PendingOperations {
 }
 
 impl PendingOperations {
-    /// Returns the operations that may have begun before the last stores of this thread, its own
-    /// included; `None` if the kernel does not support the needed barrier.
+    /// Returns the running operations of all threads that may have begun before this thread's last writes to
+    /// memory; one of this thread is among them if there is one; `None` if the kernel does not support the needed barrier.
     pub(in crate::file) fn of(page: &MarkPages) -> Option<Self> {
         if !order_all_threads() {
             return None;

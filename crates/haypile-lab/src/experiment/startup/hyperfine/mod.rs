@@ -206,12 +206,12 @@ mod tests {
         Timed { times: Vec::new(), exit_codes: Vec::new(), ..good.clone() }.check(false).unwrap();
         let error = |timed: Timed| timed.check(false).unwrap_err().to_string();
         for (timed, text) in [
-            (Timed { times: vec![1.0, -1.0], ..good.clone() }, "a time of -1 s is not"),
+            (Timed { times: vec![1.0, -1.0], ..good.clone() }, "a time of -1 s; a time has"),
             (Timed { median: 1e308, ..good.clone() }, "s; a time has to be 0 or more"),
-            (Timed { median: -0.5, ..good.clone() }, "a time of -0.5 s is not"),
+            (Timed { median: -0.5, ..good.clone() }, "a time of -0.5 s; a time has"),
             (Timed { exit_codes: vec![Some(0), Some(3)], ..good.clone() }, "exit code 3"),
             (Timed { exit_codes: vec![None], ..good.clone() }, "a signal"),
-            (Timed { memory: Some(-5.0), ..good.clone() }, "a memory of -5 bytes is not"),
+            (Timed { memory: Some(-5.0), ..good.clone() }, "of -5 bytes"),
         ] {
             let error = error(timed);
             assert!(error.contains(text), "{error}");
