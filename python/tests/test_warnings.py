@@ -70,7 +70,7 @@ class OpeningTest(unittest.TestCase):
         url = urls.shared(self.directory, size="1MiB")
         for _ in range(32):
             self.addCleanup(haypile.open(url).close)
-        crowded_out = self.check(url, "owner slots")
+        crowded_out = self.check(url, "places for processes that write")
         self.addCleanup(crowded_out.close)
         with self.assertRaises(haypile.Error):
             crowded_out["key"] = b"value"
