@@ -334,7 +334,10 @@ mod tests {
         time.check_left(&LinkProfile::unshaped(), (1, 2)).unwrap();
         let over = TimeLimit { limit: Duration::ZERO, ..time };
         let error = over.check_left(&LinkProfile::unshaped(), (1, 2)).unwrap_err().to_string();
-        assert!(error.contains("1 of 2 cache configurations were measured, and are kept"), "{error}");
+        assert!(
+            error.contains("1 of 2 cache configurations were measured, and are kept"),
+            "{error}"
+        );
     }
 
     #[test]
