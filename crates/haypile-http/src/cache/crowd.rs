@@ -13,7 +13,7 @@ use super::followed_body::followed_body;
 use super::rescue::Rescue;
 use super::{Body, Forwarded, HttpCache, Origin, Status, tell, whole};
 use crate::semantics::{RequestDirectives, Stored, Terms, Variant};
-use crate::storage::{Begun, Entry, Group, variant_name};
+use crate::storage::{Entry, variant_name};
 
 /// A request that takes this long, or twice as long as the last one if that is less, but at least
 /// [`SHORTEST_PATIENCE`], delays no other.
@@ -168,7 +168,7 @@ impl HttpCache {
         name: &Bytes,
         waiting: Waiting<'_>,
     ) -> Joined {
-        let flights = &self.inner.flights;
+        let (flights, storage) = (&self.inner.flights, &self.inner.storage);
         let Waiting { parts, patience, has_stale, ticket, .. } = waiting;
         let (mut key, mut is_failing) = (waiting.key.clone(), waiting.is_failing);
         let end = Instant::now() + self.inner.collapse_wait;
@@ -213,13 +213,14 @@ impl HttpCache {
                 Progress::Waiting | Progress::Superseded => {}
                 Progress::Validated(None) if !is_too_old => return Joined::LookAgain,
                 Progress::Validated(Some(validated))
-                    if !is_too_old && self.is_current(name, validated.0, &validated.1).await =>
+                    if !is_too_old && storage.is_current(name, validated.0, &validated.1).await =>
                 {
                     return Joined::LookAgain;
                 }
                 Progress::Found if ticket.is_none() => return Joined::LookAgain,
                 Progress::Coming(coming)
-                    if !is_too_old && self.is_current(name, coming.begun, &coming.groups).await =>
+                    if !is_too_old
+                        && storage.is_current(name, coming.begun, &coming.groups).await =>
                 {
                     match self.follow(origin.clone(), &waiting, &coming) {
                         Ok(response) => return Joined::Answered(response),
@@ -259,11 +260,6 @@ impl HttpCache {
     ) -> Option<Bytes> {
         let variant = Variant::selected(self.inner.rules.selection(), request, response);
         variant.map(|variant| variant_name(name, &variant))
-    }
-
-    /// Whether a response that is on its way has not been invalidated, as far as the store says.
-    async fn is_current(&self, name: &Bytes, begun: Begun, groups: &[Group]) -> bool {
-        self.inner.storage.is_current(name, begun, groups).await
     }
 
     /// Joins a response that another request has caused, if it answers this one.

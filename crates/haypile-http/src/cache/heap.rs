@@ -2,8 +2,8 @@
 
 use std::pin::Pin;
 
-/// Puts a future on the heap, where it begins. `Box::pin` makes it elsewhere first, and copies all of it: one that sends a
-/// request and receives its response has 15 KiB, of which only its arguments are set when it begins.
+/// Builds a future on the heap, without a copy of it. `Box::pin` builds it on the stack and copies it: a future that sends
+/// a request and receives the response is 15 KiB long, though only its arguments are set before it is polled.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "as a call of its own it would get a copy")]
 pub(crate) fn on_heap<F: Future>(future: F) -> Pin<Box<F>> {

@@ -78,8 +78,7 @@ pub enum PurgeError {
     Target(String, String),
     /// The begin of the targets has no path.
     #[error(
-        "the prefix {0} ends within the host name; write a whole host, such as \
-    http://example.org/"
+        "the prefix {0} ends within the host name; write a whole host, such as http://example.org/"
     )]
     WithinHost(String),
     /// The begin of the targets is too long, with the user's name where the cache is one user's.
@@ -90,8 +89,7 @@ pub enum PurgeError {
     NoGroup,
     /// The store does not take note. What should be purged may still be served.
     #[error(
-        "the store did not record the purge, so that responses may still be served; purge \
-    again"
+        "the store did not record the purge, so that responses may still be served; purge again"
     )]
     Store,
 }

@@ -16,7 +16,7 @@ use hyper::client::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, join, split};
 use tokio::runtime::Builder;
 
 use super::raw_targets::{EncodedTargets, Framing};
@@ -75,7 +75,8 @@ async fn talk(bytes: &[u8], origin: MemoryOrigin) -> Vec<u8> {
     let client = Arc::new(Client::new(IpAddr::V4(Ipv4Addr::LOCALHOST)));
     let (near, far) = duplex(4 << 10);
     let framing = Framing::new();
-    let far = EncodedTargets::new(far, framing.clone());
+    let (read, write) = split(far);
+    let far = join(EncodedTargets::new(read, framing.clone()), write);
     let service = service_fn(move |request| {
         framing.note(&request);
         let (origin, client) = (origin.clone(), Arc::clone(&client));

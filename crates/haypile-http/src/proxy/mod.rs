@@ -33,6 +33,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::join;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -180,7 +181,7 @@ impl Proxy {
         let stream = Socket::new(stream);
         let socket = stream.clone();
         let framing = Framing::new();
-        let stream = EncodedTargets::new(stream, framing.clone());
+        let stream = join(EncodedTargets::new(stream.clone(), framing.clone()), stream);
         let service = service_fn(move |request| {
             framing.note(&request);
             let (proxy, client) = (proxy.clone(), Arc::clone(&served));

@@ -7,7 +7,7 @@
 //! that, and said how long the body is. Where that is not certain, bytes pass as they are, and hyper refuses what it
 //! refuses.
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,9 +17,9 @@ use http::header::UPGRADE;
 use http::uri::PathAndQuery;
 use http::{Method, Request};
 use http_body::Body as HttpBody;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, ReadBuf};
 
-use crate::semantics::{is_raw, push_encoded};
+use crate::semantics::{self, is_raw, push_encoded};
 
 /// The slashes of an absolute URL up to its path.
 const SLASHES_BEFORE_PATH: u8 = 3;
@@ -240,19 +240,11 @@ pub(super) fn encoded(path: PathAndQuery) -> PathAndQuery {
     if !path.as_str().bytes().any(is_raw) {
         return path;
     }
-    let mut text = Vec::with_capacity(path.as_str().len() * 2);
-    for byte in path.as_str().bytes() {
-        if is_raw(byte) {
-            push_encoded(&mut text, byte);
-        } else {
-            text.push(byte);
-        }
-    }
     // It may be too long.
-    text.as_slice().try_into().unwrap_or(path)
+    semantics::encoded(path.as_str()).try_into().unwrap_or(path)
 }
 
-/// A client's connection, whose targets hyper can read.
+/// The bytes that a client sends over a connection, with targets that hyper can read.
 #[derive(Debug)]
 pub(super) struct EncodedTargets<T> {
     stream: T,
@@ -293,7 +285,7 @@ impl Held {
 }
 
 impl<T> EncodedTargets<T> {
-    /// Wraps a connection at its begin. Each of its requests has to be noted in `framing` as it comes.
+    /// Wraps the reading side of a connection at its begin. Each of its requests has to be noted in `framing` as it comes.
     pub(super) fn new(stream: T, framing: Framing) -> Self {
         let (held, encoded) = (Held::default(), Held::default());
         Self { stream, framing, place: Place::Begin, held, encoded }
@@ -348,36 +340,6 @@ impl<T: AsyncRead + Unpin> AsyncRead for EncodedTargets<T> {
             buffer.set_filled(start + length);
         }
         Poll::Ready(Ok(()))
-    }
-}
-
-impl<T: AsyncWrite + Unpin> AsyncWrite for EncodedTargets<T> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
 

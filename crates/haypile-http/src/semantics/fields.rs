@@ -70,8 +70,8 @@ pub(crate) struct HopByHop {
 impl HopByHop {
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let named = members(headers, &CONNECTION)
-            // All browsers name this one, which is among those that are known.
-            .filter(|name| !name.eq_ignore_ascii_case(b"keep-alive"))
+            // Those that are known need no list: most requests name one of them.
+            .filter(|name| !is_hop_by_hop(name))
             .filter_map(|name| HeaderName::from_bytes(name).ok())
             .filter(|name| !END_TO_END.contains(name));
         Self { named: named.collect() }
@@ -80,6 +80,11 @@ impl HopByHop {
     pub(crate) fn contains(&self, name: &HeaderName) -> bool {
         HOP_BY_HOP.contains(name) || self.named.contains(name)
     }
+}
+
+/// Whether a header field is for one connection only, whatever `Connection` names.
+fn is_hop_by_hop(name: &[u8]) -> bool {
+    HOP_BY_HOP.iter().any(|known| name.eq_ignore_ascii_case(known.as_str().as_bytes()))
 }
 
 /// Removes the header fields that `is_meant` selects. Few messages have one, so that a search is

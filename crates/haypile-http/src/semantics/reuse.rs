@@ -5,7 +5,6 @@ use std::time::{Duration, SystemTime};
 use http::{HeaderMap, request};
 
 use super::directives::RequestDirectives;
-use super::freshness::Lifetime;
 use super::rules::{Control, Rules};
 use super::stored::Stored;
 use super::terms::Terms;
@@ -77,10 +76,7 @@ impl Rules {
             return None;
         }
         let Terms { control, lifetime, .. } = terms;
-        // What is validated each time is nobody else's by a guess.
-        let is_guessed = !matches!(lifetime, Lifetime::Explicit(_))
-            && !control.directives.no_cache.is_everything();
-        if is_guessed && self.may_be_personal(request) {
+        if self.guesses_about_user(control, *lifetime, request) {
             return None;
         }
         let lifetime = lifetime.duration();

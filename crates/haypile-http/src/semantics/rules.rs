@@ -6,6 +6,7 @@ use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::directives::ResponseDirectives;
+use super::freshness::Lifetime;
 use super::targeted;
 use super::time::seconds;
 use super::vary::Selection;
@@ -133,10 +134,24 @@ impl Rules {
 
     /// Whether a request may identify its user, so that its response may be served to others only
     /// if it states a lifetime. RFC 9111 permits more; operators do not want it.
-    pub(super) fn may_be_personal(&self, request: &HeaderMap) -> bool {
+    fn may_be_personal(&self, request: &HeaderMap) -> bool {
         self.is_shared()
             && (request.contains_key(AUTHORIZATION)
                 || !self.ignored_cookies.include_all_of(request))
+    }
+
+    /// Whether only a guess would give a response to others that may be of this request's user. One without a lifetime
+    /// is among them: another cache on the same store could guess one later, or serve it while the origin fails. What is
+    /// validated each time is not.
+    pub(super) fn guesses_about_user(
+        &self,
+        control: &Control,
+        lifetime: Lifetime,
+        request: &HeaderMap,
+    ) -> bool {
+        !matches!(lifetime, Lifetime::Explicit(_))
+            && !control.directives.no_cache.is_everything()
+            && self.may_be_personal(request)
     }
 
     /// Returns what makes a difference where `Vary` names a field.

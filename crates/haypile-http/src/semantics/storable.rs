@@ -9,7 +9,7 @@ use http::{HeaderMap, Method, StatusCode, request, response};
 
 use super::directives::RequestDirectives;
 use super::fields::storable_fields;
-use super::freshness::{Lifetime, is_heuristically_cacheable};
+use super::freshness::is_heuristically_cacheable;
 use super::rules::Rules;
 use super::target::Target;
 use super::validation::CONDITIONS;
@@ -116,13 +116,9 @@ impl Rules {
         if !is_explicit && !directives.public && !is_heuristically_cacheable(status) {
             return Err(NotStored::NoFreshness);
         }
-        if !directives.no_cache.is_everything() && self.may_be_personal(&request.headers) {
-            let lifetime = self.lifetime_under(&control, status, headers, SystemTime::UNIX_EPOCH);
-            // One that has none could get one later, by another cache on the same store, or serve while the
-            // origin fails.
-            if !matches!(lifetime, Lifetime::Explicit(_)) {
-                return Err(NotStored::Personal);
-            }
+        let lifetime = self.lifetime_under(&control, status, headers, SystemTime::UNIX_EPOCH);
+        if self.guesses_about_user(&control, lifetime, &request.headers) {
+            return Err(NotStored::Personal);
         }
         match request.method {
             Method::GET => Ok(()),

@@ -47,7 +47,7 @@ const LONGEST_LIFETIME: Duration = Duration::from_hours(1);
 const LONGEST_VARIANT: u64 = u64::MAX / MOST_VARIANTS as u64 / 2;
 /// The length of the shortest field: those of a name and a value, and a name of one letter.
 const FIELD_BYTES: usize = 9;
-/// There is room for the heads of most entries from the start.
+/// The length of an encoded entry without its body, in bytes, for which there is room from the start: most are shorter.
 const USUAL_BYTES: usize = 1024;
 /// The fields that a response has in addition to those that are stored (`Age`, `Cache-Status` and
 /// others): there is room for them from the start.

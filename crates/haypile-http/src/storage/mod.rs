@@ -34,8 +34,6 @@ use http::HeaderMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::semantics::{Rules, Stored, Variant};
-
 pub(crate) use entry::{Chunks, Entry, StoredBody, StoredResponse};
 pub(crate) use groups::{Group, MOST_GROUPS, origin_of};
 use ledger::{PURGE_ATTEMPTS, add_purge, begin_purges, read_purges, refresh_purges};
@@ -50,6 +48,8 @@ use troubles::Troubles;
 pub(crate) use variants::variant_name;
 use write::Writes;
 pub(crate) use write::room_for_body;
+
+use crate::semantics::{Rules, Stored, Variant};
 
 /// The length of a chunk of a body, and of the longest entry, in bytes. With its key and its
 /// record's header it fills 64 KiB, a segment of a small `file:` store and a fraction of a larger

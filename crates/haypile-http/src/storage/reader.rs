@@ -1,4 +1,4 @@
-//! Reading entries.
+//! Reading the entries of an HTTP cache from its store.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::loan::Lender;
 use super::recent::Recent;
 use crate::semantics::Rules;
 
-/// The bytes of a store's values, and the entries that they are.
+/// A reader of a store's values, and of the entries that they encode.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
     pub(super) lender: Lender,
@@ -20,7 +20,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Returns what reads the values of a cache, for responses under these rules.
+    /// Returns a reader of the entries in a cache, whose responses are judged by these rules.
     pub(super) fn new(cache: &Cache, rules: &Arc<Rules>) -> Self {
         let recent = Arc::new(Recent::new(Arc::clone(rules)));
         Self { lender: Lender::new(cache), recent }

@@ -1,9 +1,8 @@
-//! The entries that were read a moment ago, so that an entry that is read again need not be decoded again.
+//! Entries that were read a moment ago: one that is read again is not decoded again.
 //!
 //! What an entry's bytes mean follows from them alone. So nothing here can be stale: the store is asked each time, and
 //! what is kept counts only if the bytes that the store has now are the same, but for the body.
 
-use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -50,7 +49,7 @@ struct Kept {
 }
 
 impl Recent {
-    /// Returns none yet, for a cache of these rules.
+    /// Returns the memory of recent entries of a cache with these rules, which is empty.
     pub(super) fn new(rules: Arc<Rules>) -> Self {
         Self { rules, shards: Default::default() }
     }
@@ -77,7 +76,7 @@ impl Recent {
 }
 
 impl Kept {
-    /// Returns an entry to be kept; `None` if it is too long.
+    /// Returns a copy of an entry and its bytes, to be kept without the body; `None` if it is too long.
     fn of(rules: &Rules, bytes: &Bytes, entry: &Entry) -> Option<Self> {
         let body = entry.responses.last().map(|response| &response.body);
         let body = if let Some(StoredBody::Inline(body)) = body { Some(body) } else { None };
@@ -117,18 +116,13 @@ impl Kept {
     }
 }
 
-/// Returns the number of the shard of this thread.
+/// Returns the number of the shard of this thread. The first threads have one each.
 fn shard_of_thread() -> usize {
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
-        static SHARD: Cell<Option<usize>> = const { Cell::new(None) };
+        static SHARD: usize = THREADS.fetch_add(1, Ordering::Relaxed) % SHARDS;
     }
-    let first = || THREADS.fetch_add(1, Ordering::Relaxed) % SHARDS;
-    SHARD.get().unwrap_or_else(|| {
-        let shard = first();
-        SHARD.set(Some(shard));
-        shard
-    })
+    SHARD.with(|shard| *shard)
 }
 
 #[cfg(test)]

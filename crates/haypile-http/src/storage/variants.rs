@@ -79,11 +79,7 @@ impl Variants {
     /// Returns the name under which a variant is stored: one for all sets of codings that the origin answers with the
     /// same coding.
     pub(super) fn stored_name(&self, name: &Bytes, variant: &Variant) -> Bytes {
-        let known = variant.codings().and_then(|set| {
-            let known = self.codings.iter().find(|known| known.set == *set)?;
-            known.coding.as_deref()
-        });
-        match known {
+        match self.coding_of(variant) {
             None => variant_name(name, variant),
             Some(coding) => variant_name(name, &variant.with_codings(&[CODED, coding].concat())),
         }
@@ -91,10 +87,14 @@ impl Variants {
 
     /// Whether a variant is stored under the name of several sets of codings.
     pub(super) fn is_of_several(&self, variant: &Variant) -> bool {
-        let is_it = |known: &KnownCoding| {
-            variant.codings().is_some_and(|set| known.set == *set) && known.coding.is_some()
-        };
-        self.codings.iter().any(is_it)
+        self.coding_of(variant).is_some()
+    }
+
+    /// Returns the coding in which the origin answers the set of codings of a variant; `None` if that is not known, or
+    /// not always the same.
+    fn coding_of(&self, variant: &Variant) -> Option<&[u8]> {
+        let set = variant.codings()?;
+        self.codings.iter().find(|known| known.set == *set)?.coding.as_deref()
     }
 
     /// Learns from a response which coding answers a set of codings.

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpSocket;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-use super::net::{LONG, body, fresh, origin, proxy_on};
+use super::net::{LONG, Running, body, fresh, origin, proxy_on};
 use haypile_http::proxy::Limits;
 
 const CLIENTS: usize = 20;
@@ -21,6 +21,16 @@ fn text(mark: char) -> String {
     text
 }
 
+/// Sends a request over a connection that takes little before the client reads.
+async fn slow_client(proxy: &Running, request: &str) -> TcpStream {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(4096).expect("a small buffer");
+    let address = proxy.address.parse().expect("an address");
+    let mut client = socket.connect(address).await.expect("it listens");
+    client.write_all(request.as_bytes()).await.expect("it reads");
+    client
+}
+
 #[tokio::test]
 async fn slow_clients_get_right_bytes_and_do_not_keep_others_from_the_cache() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -32,12 +42,8 @@ async fn slow_clients_get_right_bytes_and_do_not_keep_others_from_the_cache() {
         assert!(body(&proxy.get("/old").await) == old, "{cache}");
         let mut slow = Vec::new();
         for _ in 0..CLIENTS {
-            let socket = TcpSocket::new_v4().expect("a socket");
-            socket.set_recv_buffer_size(4096).expect("a small buffer");
-            let address = proxy.address.parse().expect("an address");
-            let mut client = socket.connect(address).await.expect("it listens");
-            let request = b"GET /old HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n";
-            client.write_all(request).await.expect("it reads");
+            let request = "GET /old HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n";
+            let client = slow_client(&proxy, request).await;
             client.readable().await.expect("it answers");
             slow.push(client);
         }
@@ -73,13 +79,8 @@ async fn clients_that_read_nothing_block_nobody() {
     let proxy = proxy_on("memory:size=256MiB", &[origin.url()], limits).await;
     let mut stalled = Vec::new();
     for _ in 0..STALLED {
-        let socket = TcpSocket::new_v4().expect("a socket");
-        socket.set_recv_buffer_size(4096).expect("a small buffer");
-        let address = proxy.address.parse().expect("an address");
-        let mut client = socket.connect(address).await.expect("it listens");
-        let request = b"GET /long HTTP/1.1\r\nHost: example.org\r\n\r\n";
-        client.write_all(request).await.expect("it reads");
-        stalled.push(client);
+        let request = "GET /long HTTP/1.1\r\nHost: example.org\r\n\r\n";
+        stalled.push(slow_client(&proxy, request).await);
     }
     // The first of them has begun the response that all others get.
     timeout(LONG, stalled[0].readable()).await.expect("it answers").expect("it is open");
