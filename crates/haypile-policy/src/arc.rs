@@ -170,10 +170,11 @@ impl<W: Weights, M: Memory> Policy for Arc<W, M> {
                 // The paper's bound on everything that is remembered, before one more is. Without weights it is that
                 // of equal entries: one ghost goes for each that comes.
                 let twice = self.capacity.saturating_mul(2);
-                while self.remembered() >= twice
-                    && self.frequent_ghosts.pop().is_some()
-                    && self.weighted
-                {}
+                while self.remembered() >= twice && self.frequent_ghosts.pop().is_some() {
+                    if !self.weighted {
+                        break;
+                    }
+                }
             }
         }
         self.replace()

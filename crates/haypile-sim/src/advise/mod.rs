@@ -88,7 +88,7 @@ impl Default for Question {
     }
 }
 
-/// The hit ratios at a cache size that was tried.
+/// The best policy and LRU at a cache size that was tried.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct SizeTried {
     /// The size of the cache, in bytes or objects.
@@ -99,31 +99,31 @@ pub struct SizeTried {
     pub hit_ratio: f64,
     /// The hit ratio of LRU at this size.
     pub lru_hit_ratio: f64,
-    /// The share that the best policy saved, by the goal: of the reads, their bytes or their cost.
+    /// The share of the reads, of their bytes or of their cost (by the goal) that hits of the best policy saved.
     pub saved: f64,
-    /// The share that LRU saved at this size, by the goal.
+    /// The same share for LRU at this size.
     pub lru_saved: f64,
 }
 
 /// A policy at all sizes that were tried.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct PolicyTried {
-    /// The policy.
+    /// The policy, with its parameters.
     pub policy: String,
-    /// The hit ratios, in the order of the sizes.
+    /// The hit ratio at each of the advice's sizes, in their order.
     pub hit_ratios: Vec<f64>,
 }
 
 /// Lead of one policy over another, by the goal.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Lead {
-    /// The difference of the shares that they save.
+    /// The difference of the shares that the two policies save: of the reads, their bytes or their cost.
     pub difference: f64,
-    /// The smallest difference of the hit ratios in a part of the trace.
+    /// The smallest difference of these shares in a part of the trace.
     pub least: f64,
-    /// The largest difference of the hit ratios in a part of the trace.
+    /// The largest difference of these shares in a part of the trace.
     pub most: f64,
-    /// Number of parts of the trace in which the first policy has the higher hit ratio.
+    /// Number of parts of the trace in which the first policy saves the larger share.
     pub ahead: usize,
     /// Number of parts of the trace that have reads.
     pub windows: usize,
@@ -182,12 +182,12 @@ pub struct Choice {
     /// The hit ratio at this capacity of a cache that knows the future: the offline optimum if entries
     /// weigh the same, or else the best known. `None` where entries expire, and by another goal than reads.
     pub optimum_hit_ratio: Option<f64>,
-    /// The difference from LRU's hit ratio at this size; `None` if the choice is LRU.
+    /// The lead over LRU at this size, by the goal; `None` if the choice is LRU.
     pub over_lru: Option<Lead>,
     /// The smallest printed capacity at which LRU saves as much, by simulating it; `None` where none is
     /// enough.
     pub lru_needs: Option<u64>,
-    /// The gain of the share that is saved with twice the capacity, by the goal; `None` if it was not tried.
+    /// The increase of the saved share (by the goal) at twice the capacity; `None` if that size was not tried.
     pub doubling_adds: Option<f64>,
     /// Another policy, if the lead over it is too small to be certain.
     pub too_close_to_call: Option<String>,

@@ -17,13 +17,14 @@ pub struct RollingTest {
     pub policy: String,
     /// The hit ratio of the chosen policy in the tested part.
     pub hit_ratio: f64,
-    /// The best policy in this part, by the goal.
+    /// The policy that saved most in the tested part, by the goal.
     pub best: String,
     /// The hit ratio of the best policy in the tested part.
     pub best_hit_ratio: f64,
-    /// The share that the chosen policy saved in this part, by the goal: of the reads, their bytes or their cost.
+    /// The share of the reads, of their bytes or of their cost (by the goal) that hits of the chosen policy saved in the
+    /// tested part.
     pub saved: f64,
-    /// The share that the best saved in this part, by the goal.
+    /// The same share for the best policy in the tested part.
     pub best_saved: f64,
 }
 

@@ -42,7 +42,7 @@ impl Distances for Objects {
     }
 }
 
-/// Stack distances counted in the weights of distinct keys.
+/// LRU stack distances as sums of the bytes of the distinct keys between two reads of a key.
 #[derive(Default)]
 pub(super) struct Bytes(WeightedStackDistances);
 

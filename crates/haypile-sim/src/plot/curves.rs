@@ -73,12 +73,8 @@ impl<'a> Drawn<'a> {
 
     /// Returns the place of the chosen point, with its capacity.
     pub(super) fn chosen(&self) -> Option<(Place, u64)> {
-        let capacity = self.series.curve.chosen?;
-        let points = self.series.points.iter().zip(&self.places);
-        points
-            .filter(|(point, _)| point.capacity == capacity)
-            .map(|(_, place)| (*place, capacity))
-            .next()
+        let at = self.series.chosen()?;
+        Some((self.places[at], self.series.points[at].capacity))
     }
 
     /// Returns the end of the curve.

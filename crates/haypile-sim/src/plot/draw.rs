@@ -84,9 +84,8 @@ fn description(chart: &Chart, series: &[Series<'_>]) -> String {
     };
     let curves: String = series.iter().map(sentence).collect();
     let chosen = |series: &Series<'_>| {
-        let size = series.curve.chosen?;
-        let point = series.points.iter().find(|point| point.capacity == size)?;
-        Some(format!(" To take: {}, {}.", series.name, end(*point)))
+        let point = series.points[series.chosen()?];
+        Some(format!(" To take: {}, {}.", series.name, end(point)))
     };
     let chosen: String = series.iter().filter_map(chosen).collect();
     format!("Miss ratio by {}.{curves}{chosen}", printable(&chart.x_label))

@@ -19,6 +19,12 @@ impl Series<'_> {
         self.points[self.points.len() - 1]
     }
 
+    /// Returns the index of the chosen point; `None` if none is chosen.
+    pub(super) fn chosen(&self) -> Option<usize> {
+        let capacity = self.curve.chosen?;
+        self.points.iter().position(|point| point.capacity == capacity)
+    }
+
     pub(super) fn mean(&self) -> f64 {
         let sum: f64 = self.points.iter().map(|point| point.miss_ratio).sum();
         sum / self.points.len() as f64

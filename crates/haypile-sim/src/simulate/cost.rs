@@ -43,7 +43,8 @@ impl MissCost {
 
     /// Returns the share of the cost, that all reads would have without a cache, that hits saved; 0 without a cost.
     pub fn saved_ratio(&self, counts: &Counts) -> f64 {
-        share(self.saved_ns(counts), self.lost_ns(counts))
+        let (saved, lost) = (self.saved_ns(counts), self.lost_ns(counts));
+        if saved + lost > 0.0 { saved / (saved + lost) } else { 0.0 }
     }
 
     /// Checks that the sizes of a trace are known, if the cost depends on them.
@@ -60,12 +61,6 @@ impl MissCost {
     fn of(&self, reads: u64, bytes: u64) -> f64 {
         self.fixed_ns * reads as f64 + self.ns_per_byte * bytes as f64
     }
-}
-
-/// Returns the share of a part in itself and the rest; 0 if both are nothing.
-fn share(part: f64, rest: f64) -> f64 {
-    let all = part + rest;
-    if all > 0.0 { part / all } else { 0.0 }
 }
 
 impl fmt::Display for MissCost {
@@ -158,7 +153,8 @@ impl Goal {
     pub fn saved_ratio(&self, counts: &Counts) -> f64 {
         match self {
             Self::Reads => counts.hit_ratio(),
-            _ => share(self.saved(counts), self.lost(counts)),
+            Self::Bytes => counts.byte_hit_ratio(),
+            Self::Cost(cost) => cost.saved_ratio(counts),
         }
     }
 
