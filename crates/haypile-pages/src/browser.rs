@@ -99,11 +99,6 @@ impl Browser {
         self.name == FIREFOX
     }
 
-    /// Whether the loader has the browser trust the origin, so that it loads pages by `https`.
-    pub fn loads_https(&self) -> bool {
-        false
-    }
-
     /// Whether the loader can be killed, go on with the cache that is left, and report its state.
     pub fn reports_remains(&self) -> bool {
         self.name == FIREFOX

@@ -81,7 +81,7 @@ const BROTLI_NOTHING: u8 = 0x06;
 struct Parts {
     before: Vec<u8>,
     after: Vec<u8>,
-    /// Whether blanks and letters can stand between the two.
+    /// The characters that can stand between the two.
     letter: Letter,
 }
 

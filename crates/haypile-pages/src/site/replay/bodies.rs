@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::pages::PlayedPage;
 use super::parents::Parents;
-use crate::site::body::{BodyChild, BodyFormat, ContentCoding, EncodedBody, SiteBody, TypedBody};
+use crate::site::body::{
+    BodyChild, BodyFormat, ContentCoding, EncodedBody, RecordedCoding, SiteBody, TypedBody,
+};
 use crate::site::model::Site;
 use crate::site::resource::ResourceKind;
 
@@ -90,22 +92,20 @@ impl<'a> Bodies<'a> {
         let recorded = &self.recorded.resources[resource];
         let bytes = recorded.body.len();
         let mut content = self.content(resource, children, parents, marks);
-        // Browsers accept br over TLS alone.
-        let coding = recorded.coding.map(|recorded_coding| match recorded_coding.coding {
-            ContentCoding::Brotli if !recorded.url.starts_with("https:") => ContentCoding::Gzip,
-            coding => coding,
-        });
-        if let Some(coding) = coding {
-            let decoded_bytes = recorded.coding.and_then(|coding| coding.decoded_bytes);
+        if let Some(RecordedCoding { coding, decoded_bytes }) = recorded.coding {
+            // Browsers accept br over TLS alone.
+            let is_https = recorded.url.starts_with("https:");
+            let coding = if is_https { coding } else { ContentCoding::Gzip };
             let encoded = EncodedBody::fit(coding, bytes, decoded_bytes, &content);
             if encoded.is_some() {
                 return encoded.map(SiteBody::Encoded);
             }
         }
         if content.format == BodyFormat::Gif {
-            content.format = BodyFormat::Png;
-            content.format =
-                if content.min_bytes() <= bytes { BodyFormat::Png } else { BodyFormat::Gif };
+            let png = TypedBody { format: BodyFormat::Png, ..content.clone() };
+            if png.min_bytes() <= bytes {
+                content = png;
+            }
         }
         if content.min_bytes() > bytes {
             if !children.is_empty() {
