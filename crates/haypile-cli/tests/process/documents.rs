@@ -23,6 +23,8 @@ const OPTIONS: &str = "../../docs/options.md";
 const ANYTHING: &str = "...";
 /// Folders of the system in which pages put files; a page has its own ones in the tests.
 const SHARED: [&str; 3] = ["/var/tmp/", "/tmp/", "/run/"];
+/// The longest time for the commands of one step, in seconds: some measure for half a minute on a busy machine.
+const LONGEST: &str = "300";
 /// The number of pages that run at once: most wait most of the time.
 const AT_ONCE: usize = 4;
 
@@ -175,8 +177,11 @@ impl Place {
         let commands = SHARED.iter().enumerate().fold(commands, |text, (mark, shared)| {
             text.replace(&format!("\0{mark}"), &self.own(shared))
         });
-        let mut shell = Command::new("sh");
-        shell.args(["-eu", "-c", &commands]).current_dir(&self.folder).stdin(Stdio::null());
+        let mut shell = Command::new("timeout");
+        shell
+            .args([LONGEST, "sh", "-eu", "-c", &commands])
+            .current_dir(&self.folder)
+            .stdin(Stdio::null());
         shell.env("PATH", env::join_paths(path).unwrap());
         shell.env("NO_COLOR", "1").env("COLUMNS", "1000");
         shell.env("HOME", self.root.path().join("home")).env("TMPDIR", self.own("/tmp/"));

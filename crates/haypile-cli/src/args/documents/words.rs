@@ -39,12 +39,12 @@ pub(super) fn commands(text: &str, variables: &mut Variables) -> Vec<Vec<String>
         match token {
             Some(Token::Redirect) => is_file = true,
             Some(Token::Word(_)) if is_file => is_file = false,
-            Some(Token::Word(word)) if words.is_empty() && is_before_command(&word) => {}
-            Some(Token::Word(word)) if words.is_empty() && assignment(&word).is_some() => {
-                let (name, value) = assignment(&word).expect("it was there");
-                variables.insert(name.to_owned(), value.to_owned());
-            }
-            Some(Token::Word(word)) => words.push(word),
+            Some(Token::Word(word)) => match assignment(&word) {
+                _ if !words.is_empty() => words.push(word),
+                _ if BEFORE_COMMANDS.contains(&word.as_str()) => {}
+                Some((name, value)) => drop(variables.insert(name.to_owned(), value.to_owned())),
+                None => words.push(word),
+            },
             Some(Token::End) | None => {
                 if !words.is_empty() {
                     found.push(std::mem::take(&mut words));
@@ -58,10 +58,6 @@ pub(super) fn commands(text: &str, variables: &mut Variables) -> Vec<Vec<String>
             }
         }
     }
-}
-
-fn is_before_command(word: &str) -> bool {
-    BEFORE_COMMANDS.contains(&word)
 }
 
 /// Splits `NAME=value`.
