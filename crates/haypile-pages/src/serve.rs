@@ -65,10 +65,9 @@ pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> anyhow::Result<
     while let Some(order) = line(input)? {
         let order = serde_json::from_str(&order).with_context(|| format!("unknown '{order}'"))?;
         match order {
-            Order::Load(page) if page >= site.pages.len() => bail!(
-                "the site has no page with \
-            the number {page}"
-            ),
+            Order::Load(page) if page >= site.pages.len() => {
+                bail!("the site has no page with the number {page}")
+            }
             Order::Load(page) => {
                 let cpu_ns = SystemMeter.cpu_ns();
                 let mut report = runtime.block_on(loader.load(page));

@@ -83,10 +83,9 @@ fn supervised(
         }
         Err(failure) => return Err(failed(failure)),
         Ok(line) if line == DONE => end(SUPERVISOR_PATIENCE).map_err(failed)?,
-        Ok(line) => bail!(
-            "the process that supervises the start printed an unexpected line \
-        '{line}'"
-        ),
+        Ok(line) => {
+            bail!("the process that supervises the start printed an unexpected line '{line}'")
+        }
     }
     let report = fs::read(&orders.report).context("the supervisor left no report")?;
     Ok(Some(serde_json::from_slice(&report).context("the supervisor left a damaged report")?))
@@ -110,7 +109,7 @@ fn line(
         }
         if stopped_at.get_or_insert_with(Instant::now).elapsed() > STOPPED_PATIENCE {
             let text = "the supervisor was stopped by a signal, which the command may have sent; \
-            it was killed";
+                it was killed";
             return Err(Failure::Failed(text.to_owned()));
         }
     }

@@ -41,8 +41,7 @@ pub enum Error {
     /// The value is compressed by a method that this build is without. It stays.
     #[error(
         "a value in {store} is compressed with {feature}, and this program was built without \
-         haypile's \
-         feature '{feature}'; build it with this feature"
+         haypile's feature '{feature}'; build it with this feature"
     )]
     MissingFeature {
         /// The feature that supports the method.

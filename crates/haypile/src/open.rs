@@ -42,8 +42,7 @@ pub enum OpenError {
     Url(#[from] UrlError),
     /// The scheme needs another platform.
     #[error(
-        "'{scheme}' needs Linux on x86-64 or aarch64 (available on this platform: \
-    {available})"
+        "'{scheme}' needs Linux on x86-64 or aarch64 (available on this platform: {available})"
     )]
     NotHere {
         /// The name of the scheme.
@@ -88,8 +87,8 @@ pub enum OpenError {
     ZeroTtl,
     /// The store cannot have this number of shards.
     #[error(
-        "a store of this size cannot have {shards} shards; their number has to be a power of \
-    two up to {most}"
+        "a store of this size cannot have {shards} shards; their number has to be a power of two \
+         up to {most}"
     )]
     BadShards {
         /// The requested number of shards.

@@ -37,8 +37,8 @@ impl fmt::Display for CapacityError {
         write!(
             f,
             "'{}' is not a size: write at least 1 byte, such as 64MiB or 1.5GiB (KiB to TiB are \
-             powers of 1024), \
-             100MB or 2TB (KB to TB of 1000), or a share of the working set, such as 10%",
+             powers of 1024), 100MB or 2TB (KB to TB of 1000), or a share of the working set, such \
+             as 10%",
             self.text
         )?;
         self.meant.as_ref().map_or(Ok(()), |meant| write!(f, "; did you mean {meant}?"))

@@ -128,7 +128,7 @@ impl FromStr for AsArgument {
             let sets = DataSet::ALL.map(DataSet::name).join(", ");
             anyhow!(
                 "unknown meaning of the trace's lines (known: relstorage and blocks, for SPC \
-            traces; the data sets {sets})"
+                 traces; the data sets {sets})"
             )
         })
     }
@@ -163,8 +163,8 @@ impl FromStr for SampleArgument {
             Ok(1.0) => Ok(Self::Whole),
             Ok(rate) if rate > 0.0 && rate < 1.0 => Ok(Self::Share(rate)),
             _ => bail!(
-                "write the share of keys to sample, above 0, such as 0.01 or 1%; 1 is the \
-            whole trace"
+                "write the share of keys to sample, above 0, such as 0.01 or 1%; 1 is the whole \
+                 trace"
             ),
         }
     }

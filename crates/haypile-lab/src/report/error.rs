@@ -55,8 +55,7 @@ pub enum ReportError {
     /// The paths contain no results.
     #[error(
         "there are no results in {paths}; haypile lab micro --out FILE.jsonl makes rows, and \
-         haypile \
-         simulate TRACE --json prints a simulation"
+         haypile simulate TRACE --json prints a simulation"
     )]
     Nothing {
         /// The paths searched.

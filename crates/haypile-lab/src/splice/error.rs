@@ -37,8 +37,7 @@ pub enum MarkerProblem {
     NoEnd,
     /// An ending comment has no beginning.
     #[error(
-        "a table ends here that has no beginning; write <!-- table: FILE columns=... --> \
-    above it"
+        "a table ends here that has no beginning; write <!-- table: FILE columns=... --> above it"
     )]
     NoBeginning,
     /// The comment does not end on its line.
@@ -55,8 +54,7 @@ pub enum MarkerProblem {
     },
     /// There are no columns, or no column with figures.
     #[error(
-        "name the columns to show, at least one of them a figure, as in \
-    columns=subject,cpu,memory"
+        "name the columns to show, at least one of them a figure, as in columns=subject,cpu,memory"
     )]
     NoFigures,
     /// A name is neither in the schema nor in the samples.

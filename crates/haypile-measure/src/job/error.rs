@@ -38,8 +38,8 @@ pub enum JobError {
     },
     /// The job has no process of this number.
     #[error(
-        "the job has {processes} processes, numbered from 0, and process {process} is not \
-    one of them"
+        "the job has {processes} processes, numbered from 0, and process {process} is not one of \
+         them"
     )]
     NoProcess {
         /// The process asked for.

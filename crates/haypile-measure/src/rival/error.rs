@@ -10,14 +10,13 @@ pub enum RivalError {
     /// No checkout was named, and none was found.
     #[error(
         "there is no checkout of haypile with rivals/*/rival.toml in or above the working \
-         directory, \
-         nor above this program; name one with --checkout DIRECTORY or HAYPILE_CHECKOUT"
+         directory, nor above this program; name one with --checkout DIRECTORY or HAYPILE_CHECKOUT"
     )]
     NoCheckout,
     /// The path given is not a checkout.
     #[error(
         "{path}, named by {named_by}, is not a checkout of haypile, because it has no \
-    rivals/*/rival.toml"
+         rivals/*/rival.toml"
     )]
     NotACheckout {
         /// The path given.

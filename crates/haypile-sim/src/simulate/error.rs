@@ -84,9 +84,8 @@ pub enum SimulateError {
     },
     /// The number of shards is not possible for a `memory` store of this size.
     #[error(
-        "a 'memory' store of {capacity} bytes cannot have {shards} shards; it takes a power of \
-         two up \
-         to {most}"
+        "a 'memory' store of {capacity} bytes cannot have {shards} shards; it takes a power of two \
+         up to {most}"
     )]
     BadShards {
         /// The number asked for.
@@ -125,8 +124,8 @@ pub enum SimulateError {
     CurveOfWhatExpires,
     /// The warm-up leaves nothing to count.
     #[error(
-        "the warm-up of {warmup} requests leaves none of the trace's {requests} requests to \
-    count; make it shorter"
+        "the warm-up of {warmup} requests leaves none of the trace's {requests} requests to count; \
+         make it shorter"
     )]
     WarmupTooLong {
         /// The warm-up asked for.

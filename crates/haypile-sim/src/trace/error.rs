@@ -21,8 +21,7 @@ pub enum TraceError {
     },
     /// A temporary file, which holds what does not fit into memory, failed.
     #[error(
-        "{}: cannot keep a trace in a temporary file: {source}; name a directory with more room \
-         in \
+        "{}: cannot keep a trace in a temporary file: {source}; name a directory with more room in \
          the environment variable TMPDIR",
         dir.display()
     )]
@@ -63,8 +62,8 @@ pub enum TraceError {
     },
     /// The block size is not a multiple of a sector.
     #[error(
-        "blocks cannot have {bytes} bytes; their size has to be a multiple of 512 bytes, \
-    such as 4KiB"
+        "blocks cannot have {bytes} bytes; their size has to be a multiple of 512 bytes, such as \
+         4KiB"
     )]
     BlockSize {
         /// The requested size.
@@ -180,8 +179,7 @@ pub enum TraceError {
     /// The format cannot be recognised from name and content.
     #[error(
         "{}: cannot recognise the format from the file's name or content, which begins with \
-         {begin}; {recipe}; or \
-        state one of {}",
+         {begin}; {recipe}; or state one of {}",
         path.display(),
         names(candidates)
     )]
@@ -240,8 +238,8 @@ pub enum TraceError {
     Bad(BadRecord),
     /// No line or record of a file matches the format.
     #[error(
-        "no line or record of this file can be read as {format}: the first of {count} bad \
-    ones is {first}"
+        "no line or record of this file can be read as {format}: the first of {count} bad ones is \
+         {first}"
     )]
     AllBad {
         /// The format in which the file was read.

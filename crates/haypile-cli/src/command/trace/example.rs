@@ -27,10 +27,9 @@ pub(crate) fn run(arguments: &Example) -> anyhow::Result<()> {
     let name = path.display();
     match fs::read(path) {
         Ok(there) if there == TRACE => {}
-        Ok(_) => bail!(
-            "{name} exists and is not the example trace; name another file with \
-        --output"
-        ),
+        Ok(_) => {
+            bail!("{name} exists and is not the example trace; name another file with --output")
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             if let (None, Some(folder)) = (&arguments.output, path.parent()) {
                 fs::create_dir_all(folder)

@@ -81,8 +81,7 @@ fn run(options: &IconsOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
             Some(theme) => themes.push(theme),
             None => host.note(&format!(
                 "not measured: the theme '{name}' is not installed (Debian's packages \
-                 breeze-icon-theme, \
-                 adwaita-icon-theme)"
+                 breeze-icon-theme, adwaita-icon-theme)"
             )),
         }
     }
@@ -94,8 +93,7 @@ fn run(options: &IconsOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
         if let Some(reason) = &theme.without_gtk {
             host.note(&format!(
                 "not measured: GTK's cache of '{}': {reason} (gtk-update-icon-cache writes it, \
-                 Debian's \
-                 package of this name)",
+                 Debian's package of this name)",
                 theme.name
             ));
         }

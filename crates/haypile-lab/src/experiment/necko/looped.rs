@@ -39,8 +39,8 @@ impl OnCaches for LoopExperiment {
         let is_request = |case: &String| case == "miss-query";
         if !options.http.http && !options.case.is_empty() && options.case.iter().all(is_request) {
             bail!(
-                "miss-query is an HTTP request, which needs an HTTP cache; with --http=false, \
-            name other operations"
+                "miss-query is an HTTP request, which needs an HTTP cache; with --http=false, name \
+                 other operations"
             );
         }
         check_delay(options.http, options.origin_delay)

@@ -38,10 +38,7 @@ impl OverHttp {
         let is_rival = |subject: &SubjectSpec| !crate::subjects().has(subject) && is_http(subject);
         if !self.http {
             if let Some(rival) = subjects.iter().find(|subject| is_rival(subject)) {
-                bail!(
-                    "'{rival}' is an HTTP cache, which is measured only with --http; add \
-                --http"
-                );
+                bail!("'{rival}' is an HTTP cache, which is measured only with --http; add --http");
             }
             return Ok(subjects);
         }
@@ -53,9 +50,8 @@ impl OverHttp {
             }
             if !crate::subjects().has(subject) {
                 return Err(format!(
-                    "an HTTP cache stands on a cache of this program, and '{text}' is of \
-                     another; --http=false \
-                     measures caches themselves"
+                    "an HTTP cache stands on a cache of this program, and '{text}' is of another; \
+                     --http=false measures caches themselves"
                 ));
             }
             format!("http:{text}").parse()

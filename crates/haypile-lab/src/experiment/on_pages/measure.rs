@@ -79,9 +79,8 @@ impl TimeLimit {
         if self.begin.elapsed() > self.limit {
             bail!(
                 "--time allows {}, and that time is over; over the link {link}, {done} of {all} \
-                 cache \
-                 configurations were measured, and are kept; allow more time, or choose fewer \
-                 links, sizes or pages",
+                 cache configurations were measured, and are kept; allow more time, or choose \
+                 fewer links, sizes or pages",
                 humantime::format_duration(self.limit)
             );
         }

@@ -294,11 +294,7 @@ mod tests {
         let of = |text: &str| missing(&[text.to_owned()]);
         assert_eq!(of("sh=buy one"), None);
         assert_eq!(of("/tmp=make one"), None);
-        assert_eq!(
-            of("no-such-program=buy one").unwrap(),
-            "no-such-program is not there; buy \
-        one"
-        );
+        assert_eq!(of("no-such-program=buy one").unwrap(), "no-such-program is not there; buy one");
         assert!(of("/no/such/path").unwrap().contains("install it"));
         assert_eq!(of("$PATH=set it"), None);
         assert_eq!(of("$NO_SUCH_ONE=set it").unwrap(), "NO_SUCH_ONE is not set; set it");

@@ -172,8 +172,8 @@ impl StartPlan {
         let has_own_command = with_command.is_some() || off_command.is_some();
         if options.command.is_empty() && with_command.is_some() != off_command.is_some() {
             bail!(
-                "only one of --with-command and --off-command is given; write the other \
-            command after --"
+                "only one of --with-command and --off-command is given; write the other command \
+                 after --"
             );
         }
         let own = places.texts(&options.command);
@@ -313,9 +313,8 @@ impl StartPlan {
             self.with_cache.iter().find(|variable| self.without_cache.contains(variable))
         {
             bail!(
-                "{name}={value} is set by {first} and by {second}, so that it makes no \
-                 difference; set it \
-                 with --env"
+                "{name}={value} is set by {first} and by {second}, so that it makes no difference; \
+                 set it with --env"
             );
         }
         Ok(())
@@ -335,8 +334,7 @@ impl StartPlan {
             if let Some(Variable { name, value }) = leak {
                 bail!(
                     "{name}={value} of {option} is in the environment of all conditions, so that \
-                     they do \
-                     not differ; {remedy} {name}"
+                     they do not differ; {remedy} {name}"
                 );
             }
         }
@@ -458,10 +456,7 @@ fn span(cache: &str) -> anyhow::Result<PathBuf> {
             bail!("--span {shown}: it needs an absolute path, as in file:{{scratch}}/cache")
         }
         [level] if level.scheme() == "file" => Ok(PathBuf::from(level.path())),
-        _ => bail!(
-            "--span {shown}: only counters of a cache in one file can be polled: \
-        file:PATH"
-        ),
+        _ => bail!("--span {shown}: only counters of a cache in one file can be polled: file:PATH"),
     }
 }
 

@@ -116,8 +116,7 @@ impl Measuring<'_, '_> {
         if !report.outside.is_empty() {
             self.host.note(&format!(
                 "warning: processes that began outside of the command's process tree are not \
-                 measured: {} (dbus-run-session keeps \
-                 what D-Bus starts in the tree)",
+                 measured: {} (dbus-run-session keeps what D-Bus starts in the tree)",
                 report.outside.join(", ")
             ));
         }
@@ -139,8 +138,8 @@ impl Measuring<'_, '_> {
                 Err(Failure::Failed(text)) => {
                     let name = &self.plan.name;
                     self.host.note(&format!(
-                        "{name}, {condition}: the start could not be traced, \
-                    so that differences are not explained: {text}"
+                        "{name}, {condition}: the start could not be traced, so that differences \
+                         are not explained: {text}"
                     ));
                 }
                 Err(interrupted) => return Err(interrupted),

@@ -115,7 +115,7 @@ impl IconRun<'_> {
         }
         bail!(
             "the cache did not store a drawn picture; check whether the file system's clock is \
-        ahead of the system's"
+             ahead of the system's"
         )
     }
 
