@@ -224,12 +224,6 @@ class Pages extends Necko {
 
   /* Removes the entries of a URL from the partition. */
   forgetUrl(partitionKey, url) {
-    const info = partition(partitionKey);
-    const remove = storage => new Promise(resolve => {
-      storage.asyncDoomURI(Services.io.newURI(url), "", { onCacheEntryDoomed: resolve });
-    });
-    return Promise.all([
-      remove(Services.cache2.diskCacheStorage(info)), remove(Services.cache2.memoryCacheStorage(info)),
-    ]);
+    return this.removeUrl(url, partition(partitionKey));
   }
 }

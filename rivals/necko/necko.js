@@ -388,6 +388,16 @@ class Necko {
     };
   }
 
+  /* Removes the entries of a URL: those of requests without a page, or of a part. */
+  removeUrl(url, info = Services.loadContextInfo.default) {
+    const remove = storage => new Promise(resolve => {
+      storage.asyncDoomURI(Services.io.newURI(url), "", { onCacheEntryDoomed: resolve });
+    });
+    return Promise.all([
+      remove(Services.cache2.diskCacheStorage(info)), remove(Services.cache2.memoryCacheStorage(info)),
+    ]);
+  }
+
   /* Those of the names for which the browser has no default. */
   unknownSettings(names) {
     return names.filter(name => !Services.prefs.prefHasDefaultValue(name));
