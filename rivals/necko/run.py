@@ -191,7 +191,7 @@ class Session:
         capacity = subject.kilobytes(self._job) << 10
         if subject.mode != "none" and used["capacity"] != capacity:
             raise JobError(f"the browser reports a cache of {used['capacity']} bytes, not of {capacity}")
-        # Not all entries: for some milliseconds after that the browser drops what is stored anew.
+        # Not all entries: for some milliseconds after that the browser drops new ones.
         browser_.call("removeUrl", url)
         # A response that was just read is listed until the browser has let go of it.
         deadline = time.monotonic() + EMPTY_SECONDS
