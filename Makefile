@@ -6,6 +6,7 @@
 NIGHTLY ?= nightly-2026-05-20
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.2
+MDBOOK_VERSION := 0.5.4
 CARGO_SEMVER_CHECKS_VERSION := 0.51.0
 LIBCACHESIM_VERSION := 0.3.5
 MATURIN_VERSION := 1.16.0
@@ -27,6 +28,7 @@ CARGO_DENY := $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 GUNGRAUN_VERSION := $(shell sed -n 's/^gungraun = "=\(.*\)"$$/\1/p' instructions/Cargo.toml)
 GUNGRAUN_RUNNER := $(TARGET)/tools/gungraun-runner-$(GUNGRAUN_VERSION)/bin/gungraun-runner
 CARGO_FUZZ := $(TARGET)/tools/cargo-fuzz-$(CARGO_FUZZ_VERSION)/bin/cargo-fuzz
+MDBOOK := $(TARGET)/tools/mdbook-$(MDBOOK_VERSION)/bin/mdbook
 CARGO_SEMVER_CHECKS := $(TARGET)/tools/cargo-semver-checks-$(CARGO_SEMVER_CHECKS_VERSION)/bin/cargo-semver-checks
 # The crates whose public API is compared with the baseline in semver/.
 SEMVER_CRATES := haypile haypile-policy
@@ -99,7 +101,7 @@ LIBDIR ?= $(PREFIX)/lib
 .DEFAULT_GOAL := help
 # A tool whose installation failed half way must not look installed.
 .DELETE_ON_ERROR:
-.PHONY: help run test features test-c test-perl perl dist-perl test-languages languages test-python test-suites wheel test-full interleavings crash-points stress mutants lint fmt clippy docs deny \
+.PHONY: help run test features test-c test-perl perl dist-perl test-languages languages test-python test-suites wheel test-full interleavings crash-points stress mutants lint site fmt clippy docs deny \
 	instructions instructions-renew instructions-lint semver semver-renew layers scripts tables docs-check options sample-report header header-check python-lint bench verdicts rivals rivals-foreign \
 	rivals-rust rivals-test rivals-lint report-test pages-browser-test http-conformance http-crowds http-speed workers-bench install install-capi clean build
 
@@ -211,7 +213,7 @@ mutants: ## named defects of the engine, one at a time: do the tests notice each
 	scripts/mutants --strict $(MUTANTS)
 
 test-full: export HAYPILE_TEST_FULL = 1
-test-full: test test-c test-languages test-suites interleavings rivals-test $(CARGO_FUZZ) ## test, then what is long: rivals, mutants, torture, flakes, Miri, fuzzing (FUZZ_SECONDS= FLAKES_TIMES=)
+test-full: test test-c test-languages test-suites interleavings rivals-test site $(CARGO_FUZZ) ## test, then what is long: rivals, mutants, torture, flakes, Miri, fuzzing (FUZZ_SECONDS= FLAKES_TIMES=)
 	NIGHTLY=$(NIGHTLY) PROPTEST_CASES=$(PROPTEST_CASES) FUZZ_SECONDS=$(FUZZ_SECONDS) FLAKES_TIMES=$(FLAKES_TIMES) \
 		CARGO_FUZZ=$(abspath $(CARGO_FUZZ)) scripts/test-full
 
@@ -265,6 +267,7 @@ layers:
 scripts:
 	scripts/check-layers --self-test
 	scripts/check-docs --self-test
+	scripts/site --self-test
 	scripts/check-prose --self-test
 	scripts/check-surface --self-test
 	scripts/draw-lines --self-test
@@ -371,6 +374,9 @@ docs-check: ## links between documents, the README's size, phrases that docs/sty
 	scripts/check-docs
 	scripts/check-prose
 
+site: $(MDBOOK) ## the documents as a site that can be searched without a network, in target/site (a release publishes it)
+	scripts/site --mdbook $(MDBOOK) --out $(TARGET)/site
+
 options: ## regenerate docs/options.md from the options that URLs take
 	cargo run --quiet --locked -p haypile-cli -- schemes --markdown >docs/options.md
 
@@ -393,7 +399,7 @@ clean: ## remove everything that was built, tools included
 	cargo clean
 
 # Tools are used for seconds: without optimisation, and each crate in one piece, building them takes the least time.
-TOOLS := $(CARGO_DENY) $(CARGO_FUZZ) $(CARGO_SEMVER_CHECKS) $(GUNGRAUN_RUNNER)
+TOOLS := $(CARGO_DENY) $(CARGO_FUZZ) $(CARGO_SEMVER_CHECKS) $(GUNGRAUN_RUNNER) $(MDBOOK)
 $(TOOLS): export CARGO_PROFILE_RELEASE_OPT_LEVEL := 0
 $(TOOLS): export CARGO_PROFILE_RELEASE_LTO := off
 $(TOOLS): export CARGO_PROFILE_RELEASE_CODEGEN_UNITS := 1
@@ -420,6 +426,11 @@ $(GUNGRAUN_RUNNER):
 	@echo "Set-up: building gungraun-runner $(GUNGRAUN_VERSION) into $(TARGET)/tools (about a minute)."
 	cargo install gungraun-runner --version $(GUNGRAUN_VERSION) --locked --quiet \
 		--root $(TARGET)/tools/gungraun-runner-$(GUNGRAUN_VERSION) --target-dir $(TOOLS_BUILD)
+
+$(MDBOOK):
+	@echo "Set-up: building mdbook $(MDBOOK_VERSION) into $(TARGET)/tools (about a minute)."
+	cargo install mdbook --version $(MDBOOK_VERSION) --locked --quiet --no-default-features --features search \
+		--root $(TARGET)/tools/mdbook-$(MDBOOK_VERSION) --target-dir $(TOOLS_BUILD)
 
 $(PYTHON): $(PYTHON_PEERS)
 	@echo "Set-up: installing the packages of $(PYTHON_PEERS), Django, Flask, mypy and others, into $(TARGET)/python."
