@@ -26,16 +26,16 @@ const LITTLE_ONCE: f64 = 0.02;
 /// Fewer rolling tests than this say little: nearly all reads are in few parts of the trace.
 const FEW_TESTS: usize = 5;
 
-/// The certainty of an advice, with reasons.
+/// The certainty of the advice on a cache, with its reasons.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Certainty {
-    /// The level of certainty, which the advice prints as a word.
+    /// The level of certainty that the recommended cache is the right one, which the advice prints as a word.
     pub level: Level,
-    /// The tests that support the advice, or the reasons to doubt it, as text.
+    /// The reasons for the level of certainty, as text: tests that support the advice, or doubts about it.
     pub reasons: Vec<String>,
 }
 
-/// A level of certainty of an advice.
+/// A level of certainty that the recommended cache is the right one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
@@ -50,7 +50,7 @@ pub enum Level {
 }
 
 impl Advice {
-    /// Returns how certain the advice to take this cache is.
+    /// Returns how certain the advice to use the cache `choice` is, with reasons.
     pub fn certainty(&self, choice: &Choice) -> Certainty {
         let few = (self.reads < FEW_READS)
             .then(|| format!("there are only {} reads", grouped(self.reads)));

@@ -25,7 +25,7 @@ const WORTH_ANOTHER_POLICY: f64 = 0.005;
 /// Lead in bytes of a policy that is not advised.
 const WORTH_SAYING: f64 = 0.01;
 
-/// The hit ratio that a cache needs to be recommended; a lower one is printed as 0.0 %.
+/// The smallest hit ratio at which the advice recommends a cache; a lower one is printed as 0.0 %.
 pub(super) const WORTH_A_CACHE: f64 = 0.0005;
 
 /// The position of the policy that is taken unless another is better.
@@ -34,7 +34,7 @@ const FIRST: usize = 0;
 /// Assumed size of values if the trace has no sizes.
 const ASSUMED_VALUE_BYTES: u64 = 1024;
 
-/// Returns the smallest and the largest size that a cache can have, in bytes or objects.
+/// Returns the smallest and the largest cache size that may be recommended, in bytes or objects.
 pub(super) fn size_range(accounting: Accounting, shards: Option<usize>) -> (u64, u64) {
     match accounting {
         Accounting::Engine => (MIN_SIZE_BYTES * shards.unwrap_or(1).max(1) as u64, MAX_SIZE_BYTES),
@@ -42,7 +42,7 @@ pub(super) fn size_range(accounting: Accounting, shards: Option<usize>) -> (u64,
     }
 }
 
-/// Returns an error if a budget is too small for the smallest cache.
+/// Returns an error if the user's budget is 0, or below the size of the smallest cache (`min_bytes`).
 pub(super) fn check_budget(budget: Option<u64>, min_bytes: u64) -> Result<(), SimulateError> {
     match budget {
         Some(0) => Err(SimulateError::ZeroCapacity),
@@ -53,7 +53,7 @@ pub(super) fn check_budget(budget: Option<u64>, min_bytes: u64) -> Result<(), Si
     }
 }
 
-/// The cache sizes to try, in ascending order.
+/// The cache sizes that the advice simulates, in ascending order.
 pub(super) struct Grid {
     pub(super) capacities: Vec<u64>,
     /// Number of sizes within the budget.
@@ -61,9 +61,9 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Creates the cache sizes to try: powers of two up to the size that holds everything, and the
-    /// budget, which has been checked; sizes that a store refuses, or for which a sample is too
-    /// small, are left out.
+    /// Creates the list of cache sizes to simulate: powers of two up to the size that holds everything, and the budget.
+    /// It leaves out sizes below `min`, which a store refuses or for which a sample is too small. The budget has been
+    /// checked.
     pub(super) fn new(holds_everything: u64, budget: Option<u64>, (min, max): (u64, u64)) -> Self {
         let largest = holds_everything.clamp(min, max).next_power_of_two();
         let powers = (0..SIZES).map(|step| largest >> step).filter(|size| *size >= min);
@@ -80,8 +80,8 @@ impl Grid {
         Self { capacities, affordable }
     }
 
-    /// Returns the knee of the hit ratio over sizes: the smallest size with hits from which each
-    /// doubling adds too little; `None` if it is beyond the budget.
+    /// Returns the knee of the curve of hit ratios: the smallest cache size beyond which each doubling adds too few
+    /// hits; `None` if it is beyond the budget.
     pub(super) fn knee(&self, sizes: &[SizeTried]) -> Option<u64> {
         let mut knee = sizes.len().checked_sub(1)?;
         while knee > 0 {
@@ -96,7 +96,8 @@ impl Grid {
         (knee < self.affordable).then(|| sizes[knee].capacity)
     }
 
-    /// Returns the index of the size to take: the knee, or else the largest size within the budget.
+    /// Returns the index of the cache size to recommend: the knee of the hit ratios, or else the largest size within
+    /// the budget.
     pub(super) fn chosen(&self, knee: Option<u64>) -> usize {
         knee.and_then(|knee| self.capacities.iter().position(|size| *size == knee))
             .unwrap_or(self.affordable.saturating_sub(1))
@@ -124,7 +125,7 @@ impl AdviceTable<'_> {
         position.expect("a contender of the sweep")
     }
 
-    /// Returns the hit ratios at each size that was tried, in ascending order.
+    /// Returns the hit ratios of the best policy and of LRU at each simulated cache size, in ascending order of size.
     pub(super) fn sizes(&self) -> Vec<SizeTried> {
         let lru = self.position(&self.lru);
         let sizes = self.sweep.capacities.iter().enumerate().map(|(at, capacity)| {
@@ -141,7 +142,7 @@ impl AdviceTable<'_> {
         sizes.collect()
     }
 
-    /// Returns the policies, each with its hit ratios in order of size.
+    /// Returns the simulated policies, each with its hit ratio at each cache size, in ascending order of size.
     pub(super) fn policies(&self) -> Vec<PolicyTried> {
         let contenders = self.sweep.contenders.iter().enumerate();
         let tried = contenders.map(|(at, contender)| PolicyTried {
@@ -153,13 +154,14 @@ impl AdviceTable<'_> {
         tried.collect()
     }
 
-    /// Returns the position of the policy to take at the capacity in position `at`, which is the first one
-    /// asked for unless another is clearly better.
+    /// Returns the index of the policy to recommend at the cache size with index `at`: the first one that was
+    /// requested, unless another is clearly better.
     pub(super) fn policy(&self, at: usize) -> usize {
         Self::preferred(self.sweep.contenders.len(), |contender| self.saved(at, contender))
     }
 
-    /// Returns the contender to take, by the shares that contenders save.
+    /// Returns the index of the policy to recommend, by the share of reads, bytes or cost that each policy saves: the
+    /// first one, unless another is clearly better.
     pub(super) fn preferred(contenders: usize, saved: impl Fn(usize) -> f64) -> usize {
         let best = most(contenders, &saved);
         let is_clear = saved(best) - saved(FIRST) > WORTH_ANOTHER_POLICY;
@@ -186,7 +188,8 @@ impl AdviceTable<'_> {
         })
     }
 
-    /// Returns the cache to take at the size with index `at`; `None` if no policy has hits there.
+    /// Returns the cache to recommend at the size with index `at`, with its expected results; `None` if no policy has
+    /// hits at that size.
     pub(super) fn choose(
         &self,
         trace: &Trace,
@@ -259,7 +262,7 @@ impl AdviceTable<'_> {
     }
 }
 
-/// Returns the index of the policy with the largest number; of equal ones the first.
+/// Returns the index of the policy with the largest `number`; of equal ones the first.
 pub(super) fn most<N: PartialOrd>(contenders: usize, number: impl Fn(usize) -> N) -> usize {
     (1..contenders)
         .fold(FIRST, |most, other| if number(other) > number(most) { other } else { most })

@@ -16,8 +16,8 @@ pub struct Growth {
     pub requests: u64,
     /// Number of keys that are requested for the first time in the last tenth of the trace.
     pub new_keys: u64,
-    /// Number of these new keys per hour; `None` if the trace has no times, or its last tenth takes
-    /// no time.
+    /// Number of keys that are new in the last tenth of the trace, per hour; `None` if the trace has no times, or the
+    /// last tenth takes no time.
     pub new_keys_per_hour: Option<f64>,
 }
 

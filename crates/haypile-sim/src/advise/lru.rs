@@ -13,8 +13,8 @@ use crate::simulate::{Accounting, Contender, Counts, Monitor, Options, SimulateE
 /// The part of the first guess by which the search begins to move.
 const FIRST_STEP: u64 = 500;
 
-/// A search for a size of LRU by simulations, at round sizes, so that the printed size is the
-/// simulated one.
+/// A search for the cache size that LRU needs, by simulations of round sizes, so that the printed size is one that was
+/// simulated.
 pub(super) struct LruSearch<'a> {
     trace: &'a Trace,
     options: Options,
@@ -25,8 +25,8 @@ pub(super) struct LruSearch<'a> {
     known: BTreeMap<u64, Counts>,
 }
 
-/// The reason why a search for a size ended without an answer: an interruption, or a size that
-/// cannot be simulated.
+/// The reason why a search for a cache size ended without a result: an interruption, or a size that cannot be
+/// simulated.
 pub(super) enum Stopped {
     Ended,
     Failed(SimulateError),
@@ -49,8 +49,8 @@ impl<'a> LruSearch<'a> {
         Self { trace, options, monitor, range, known: BTreeMap::new() }
     }
 
-    /// Returns the smallest round size at which LRU's counts satisfy a condition; `None` if no size
-    /// does. The search begins at `guess`, and assumes that more room never loses hits.
+    /// Returns the smallest round cache size at which LRU's hits and misses satisfy a condition; `None` if no size
+    /// does. The search begins at `guess`, and assumes that a larger cache never has fewer hits.
     pub(super) fn smallest(
         &mut self,
         guess: u64,

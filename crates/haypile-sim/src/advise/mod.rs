@@ -29,39 +29,39 @@ pub use rolling::RollingTest;
 /// Parts of the trace in each of which the choice is compared with LRU.
 const WINDOWS: usize = 10;
 
-/// The question to advise on: budget, policies and how to read the trace.
+/// A question for advice on which cache to use: budget, policies and the way to read the trace.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// The largest size to recommend, in bytes or objects; `None` for no limit.
+    /// The largest cache size to recommend, in bytes or objects; `None` for no limit.
     pub budget: Option<u64>,
-    /// The rule by which entries are weighed; `None` for the bytes that a `memory` store counts if
-    /// the trace has sizes, and for objects otherwise.
+    /// The rule that weighs cache entries; `None` for the bytes that a `memory` store charges if the trace has sizes,
+    /// and for a count of objects otherwise.
     pub accounting: Option<Accounting>,
-    /// The policies that may be recommended.
+    /// The eviction policies that may be recommended.
     pub policies: Vec<PolicySpec>,
-    /// The unit in which caches are judged.
+    /// The quantity by which caches are compared: reads that hit, their bytes, or the cost of misses.
     pub goal: Goal,
-    /// The requests that warm the caches up and are not counted.
+    /// The requests at the beginning of the trace that warm the caches up and are not counted.
     pub warmup: Warmup,
-    /// The treatment of operations.
+    /// The treatment of writes and deletions in the trace: as they are, or as reads.
     pub operations: Operations,
-    /// The treatment of keys whose size changes.
+    /// The rule for reads of keys whose size changes in the trace.
     pub sizes: SizeRule,
-    /// The rule for the lifetime of entries.
+    /// The rule for the lifetime (TTL) of simulated entries.
     pub ttl: TtlRule,
-    /// The number of shards of a simulated `memory` store, as in [`Options::shards`].
+    /// The number of shards of a simulated `memory` store, as in [`Options::shards`]; `None` for the store's default.
     pub shards: Option<usize>,
-    /// The number of threads that simulate.
+    /// The number of threads that run simulations.
     pub jobs: usize,
-    /// Whether a long trace is simulated as a whole, and not by a sample.
+    /// Whether a long trace is simulated completely, instead of a sample of its keys.
     pub whole: bool,
-    /// The seed of the random sample of keys.
+    /// The seed of the random sample of the trace's keys.
     pub seed: u64,
 }
 
 impl Question {
-    /// Creates a question without a budget, with the `memory` store's accounting, the policies
-    /// worth considering, and one thread.
+    /// Creates a question for advice on a cache, without a budget, with the accounting of the `memory` store, the
+    /// policies worth considering, and one thread.
     pub fn new() -> Self {
         let policies: Result<Vec<PolicySpec>, PolicyError> =
             PolicySpec::parse_list("s3fifo,sieve,lru,slru,wtinylfu,wtinylfu:window=10,arc,lirs");
@@ -88,44 +88,47 @@ impl Default for Question {
     }
 }
 
-/// The best policy and LRU at a cache size that was tried.
+/// The results of the best policy and of LRU at one simulated cache size.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct SizeTried {
     /// The size of the cache, in bytes or objects.
     pub capacity: u64,
-    /// The best policy there, by the goal.
+    /// The policy with the best result at this cache size, by the goal (reads, bytes or cost).
     pub best: String,
-    /// The hit ratio of the best policy at this size.
+    /// The hit ratio of the best policy at this cache size.
     pub hit_ratio: f64,
-    /// The hit ratio of LRU at this size.
+    /// The hit ratio of LRU at this cache size.
     pub lru_hit_ratio: f64,
     /// The share of the reads, of their bytes or of their cost (by the goal) that hits of the best policy saved.
     pub saved: f64,
-    /// The same share for LRU at this size.
+    /// The share of the reads, of their bytes or of their cost (by the goal) that hits of LRU saved at this cache size.
     pub lru_saved: f64,
 }
 
-/// A policy at all sizes that were tried.
+/// An eviction policy with its hit ratios at all simulated cache sizes.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct PolicyTried {
-    /// The policy, with its parameters.
+    /// The name of the policy, with its parameters.
     pub policy: String,
-    /// The hit ratio at each of the advice's sizes, in their order.
+    /// The hit ratio of the policy at each of the simulated cache sizes, in the order of the sizes.
     pub hit_ratios: Vec<f64>,
 }
 
-/// Lead of one policy over another, by the goal.
+/// The lead of one policy over another: the difference of the reads, bytes or cost that they save.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Lead {
-    /// The difference of the shares that the two policies save: of the reads, their bytes or their cost.
+    /// The difference of the shares (of reads, bytes or cost) that the two compared policies save on the whole trace.
     pub difference: f64,
-    /// The smallest difference of these shares in a part of the trace.
+    /// The smallest lead of the first policy over the second in any part of the trace: the difference of the shares
+    /// that they save.
     pub least: f64,
-    /// The largest difference of these shares in a part of the trace.
+    /// The largest lead of the first policy over the second in any part of the trace: the difference of the shares that
+    /// they save.
     pub most: f64,
-    /// Number of parts of the trace in which the first policy saves the larger share.
+    /// Number of parts of the trace in which the first of two compared policies saves the larger share of reads, bytes
+    /// or cost.
     pub ahead: usize,
-    /// Number of parts of the trace that have reads.
+    /// Number of compared parts of the trace, which are those that have reads.
     pub windows: usize,
 }
 
@@ -146,14 +149,14 @@ impl Lead {
     }
 }
 
-/// A policy with a higher byte hit ratio than the one to take.
+/// A policy with a higher byte hit ratio than the recommended policy.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct MoreBytes {
-    /// The name of the policy with more bytes.
+    /// The name of the policy that serves more bytes from the cache than the recommended one.
     pub policy: String,
-    /// The byte hit ratio of the policy that serves more bytes.
+    /// The byte hit ratio of the policy that serves more bytes than the recommended one.
     pub byte_hit_ratio: f64,
-    /// The hit ratio, in requests, of the policy that serves more bytes.
+    /// The hit ratio, in requests, of the policy that serves more bytes than the recommended one.
     pub hit_ratio: f64,
 }
 
@@ -164,77 +167,82 @@ pub struct Choice {
     pub policy: String,
     /// The size of the recommended cache, in bytes or objects.
     pub capacity: u64,
-    /// The hit ratio over the whole trace, starting with an empty cache.
+    /// The hit ratio of the recommended cache over the whole trace, starting with an empty cache.
     pub hit_ratio: f64,
-    /// The byte hit ratio over the whole trace; 0 if it has no sizes.
+    /// The byte hit ratio of the recommended cache over the whole trace; 0 if the trace has no sizes.
     pub byte_hit_ratio: f64,
-    /// The share of the cost of misses that the cache saves; `None` unless that is the goal.
+    /// The share of the cost of all reads that hits of the recommended cache save; `None` unless caches are compared by
+    /// cost.
     pub cost_saved_ratio: Option<f64>,
-    /// The policy that serves the most bytes, if it serves a point more of them; `None` without sizes.
+    /// The policy that serves the most bytes, if its byte hit ratio is at least one percentage point above that of the
+    /// recommended policy; otherwise `None`.
     pub more_bytes: Option<MoreBytes>,
-    /// The hit ratio in the first tenth of the trace, starting with an empty cache.
+    /// The hit ratio of the recommended cache in the first tenth of the trace, starting with an empty cache.
     pub first_part_hit_ratio: f64,
-    /// The hit ratio in the last tenth of the trace, in which the cache is warm.
+    /// The hit ratio of the recommended cache in the last tenth of the trace, in which the cache is warm.
     pub last_part_hit_ratio: f64,
     /// Tests of the choice of a policy: each policy was chosen on the earlier parts of the trace
     /// and tested on the next part.
     pub rolling: Vec<RollingTest>,
-    /// The hit ratio at this capacity of a cache that knows the future: the offline optimum if entries
-    /// weigh the same, or else the best known. `None` where entries expire, and by another goal than reads.
+    /// The hit ratio of a cache of the recommended size that knows the future: the offline optimum if all entries weigh
+    /// the same, or else the best known. `None` if entries expire, or if the goal is not to save reads.
     pub optimum_hit_ratio: Option<f64>,
-    /// The lead over LRU at this size, by the goal; `None` if the choice is LRU.
+    /// The lead of the recommended policy over LRU at the same cache size; `None` if LRU is recommended.
     pub over_lru: Option<Lead>,
-    /// The smallest printed capacity at which LRU saves as much, by simulating it; `None` where none is
-    /// enough.
+    /// The smallest round cache size at which LRU saves as much as the recommended cache, found by simulation; `None`
+    /// if no size is enough.
     pub lru_needs: Option<u64>,
-    /// The increase of the saved share (by the goal) at twice the capacity; `None` if that size was not tried.
+    /// The increase of the saved share (of reads, bytes or cost) from doubling the recommended cache size; `None` if
+    /// the doubled size was not simulated.
     pub doubling_adds: Option<f64>,
-    /// Another policy, if the lead over it is too small to be certain.
+    /// The name of a policy that is better than the recommended one, but by too little to be certain; `None` if there
+    /// is none.
     pub too_close_to_call: Option<String>,
-    /// Number of evictions divided by the number of entries in the cache at the end: below 1, the
+    /// Number of evictions from the recommended cache divided by the number of its entries at the end; below 1, the
     /// trace is too short for this size.
     pub turnovers: f64,
-    /// The URL that opens the recommended cache.
+    /// The URL with which a program opens the recommended cache.
     pub url: String,
-    /// Whether the size in the URL assumes values of 1 KiB, because the trace has no sizes.
+    /// Whether the size in the URL of the recommended cache assumes values of 1 KiB, because the trace has no sizes.
     pub url_assumes_sizes: bool,
 }
 
-/// Advice on which cache to use for a trace.
+/// Advice on which cache (policy and size) to use for a trace.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Advice {
-    /// Number of requests in the trace.
+    /// Number of requests in the trace, including those of the warm-up.
     pub requests: u64,
-    /// Requests at the beginning of the trace that warmed the caches up and are not counted.
+    /// Number of requests at the beginning of the trace that warmed the simulated caches up and are not counted.
     pub warmup: u64,
-    /// Number of counted requests that are reads.
+    /// Number of reads in the trace, without those of the warm-up.
     pub reads: u64,
     /// Number of distinct keys in the trace; an estimate if a sample was simulated.
     pub keys: u64,
-    /// The sample that was simulated, so that all results are estimates; `None` if the whole trace
-    /// was simulated.
+    /// The sample of keys that was simulated, so that all results are estimates; `None` if the whole trace was
+    /// simulated.
     pub sample: Option<SampledTrace>,
-    /// The rule by which entries are weighed, such as in bytes.
+    /// The rule by which entries were weighed in the simulations, such as by bytes.
     pub accounting: Accounting,
-    /// The unit in which caches are judged.
+    /// The quantity by which caches were compared: reads that hit, their bytes, or the cost of misses.
     pub by: Goal,
-    /// The capacity at which a simulated LRU has every hit that is possible, so that it gains nothing beyond.
+    /// The smallest cache size at which LRU has every hit that is possible, so that a larger cache gains nothing; in
+    /// bytes or objects.
     pub holds_everything: u64,
-    /// The hit ratio of a cache without a bound.
+    /// The hit ratio of a cache of unlimited size, which is the highest possible one.
     pub best_possible: f64,
-    /// The sizes that were tried, in ascending order.
+    /// The results at each simulated cache size, in ascending order of size.
     pub sizes: Vec<SizeTried>,
-    /// The policies that were tried, at each of the sizes.
+    /// The results of each simulated policy at all simulated cache sizes.
     pub policies: Vec<PolicyTried>,
-    /// The smallest size from which doubling adds less than a point; `None` where the budget ends
-    /// before it.
+    /// The smallest cache size beyond which each doubling saves less than one percentage point more; `None` if it is
+    /// beyond the budget.
     pub knee: Option<u64>,
     /// The growth of the working set at the end of the trace.
     pub growth: Growth,
-    /// The cache to take; `None` if no cache would help.
+    /// The recommended cache; `None` if no cache would help.
     pub choice: Option<Choice>,
-    /// The hit ratio of the chosen cache (or of the largest one within the budget) under the
-    /// opposite interpretation of changed sizes; `None` if the difference is less than a point.
+    /// The hit ratio of the chosen cache (or of the largest one within the budget) under the opposite interpretation of
+    /// reads whose size changed; `None` if the difference is less than one percentage point.
     pub other_reading: Option<OtherReading>,
 }
 

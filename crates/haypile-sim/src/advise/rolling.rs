@@ -11,33 +11,36 @@ use super::choose::most;
 /// part.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct RollingTest {
-    /// The number of the tested part, from 2: the policy was chosen on all parts before it.
+    /// The number of the part of the trace on which the chosen policy was tested, from 2; the policy was chosen on all
+    /// earlier parts.
     pub part: usize,
-    /// The policy that was chosen on the earlier parts.
+    /// The policy that had the best result on the earlier parts of the trace, and was tested on the next.
     pub policy: String,
     /// The hit ratio of the chosen policy in the tested part.
     pub hit_ratio: f64,
-    /// The policy that saved most in the tested part, by the goal.
+    /// The policy with the best result in the tested part of the trace, by the goal (reads, bytes or cost).
     pub best: String,
-    /// The hit ratio of the best policy in the tested part.
+    /// The hit ratio of the policy that was best in the tested part of the trace.
     pub best_hit_ratio: f64,
     /// The share of the reads, of their bytes or of their cost (by the goal) that hits of the chosen policy saved in the
     /// tested part.
     pub saved: f64,
-    /// The same share for the best policy in the tested part.
+    /// The share of the reads, of their bytes or of their cost (by the goal) that hits of the best policy saved in the
+    /// tested part.
     pub best_saved: f64,
 }
 
 impl RollingTest {
-    /// Returns by how much the share that the choice saved was below that of the best.
+    /// Returns how much more the best policy would have saved than the chosen one in the tested part of the trace, as a
+    /// share of reads, bytes or cost.
     pub fn regret(&self) -> f64 {
         self.best_saved - self.saved
     }
 }
 
 impl AdviceTable<'_> {
-    /// Tests the choice of a policy at the size with index `at`, on each part of the trace that has
-    /// reads, except the first.
+    /// Tests the choice of a policy at the cache size with index `at`: chooses it on the earlier parts of the trace,
+    /// and tests it on the next part. Parts without reads and the first part are left out.
     pub(super) fn rolling_tests(&self, at: usize) -> Vec<RollingTest> {
         let contenders = self.sweep.contenders.len();
         let windows = |contender: usize| &self.outcome(at, contender).windows;

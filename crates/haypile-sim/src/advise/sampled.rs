@@ -21,8 +21,7 @@ const SAMPLED_ENTRIES: f64 = 2.0 * MIN_SAMPLED_ENTRIES as f64;
 /// A sample of more than this is hardly faster than the whole.
 const LARGEST_RATE: f64 = 0.5;
 
-/// Returns the sample to simulate for a question; `None` if the trace is short, or a sample
-/// already.
+/// Returns the sample of the trace's keys to simulate for a question; `None` if the trace is to be simulated as it is.
 pub(super) fn sampling(
     trace: &Trace,
     question: &Question,

@@ -2,7 +2,7 @@
 
 use crate::reuse::{StackDistances, WeightedStackDistances};
 
-/// Stack distances between accesses of a key, in the unit of the accounting.
+/// LRU stack distances between two accesses of the same key, counted in keys or in bytes.
 pub(super) trait Distances {
     /// Whether distances are small enough numbers to count each of them.
     const COUNTABLE: bool;
@@ -15,7 +15,7 @@ pub(super) trait Distances {
     fn weight(&self, id: u32) -> Option<u64>;
 }
 
-/// Stack distances counted in distinct keys.
+/// LRU stack distances as numbers of the distinct keys between two accesses of a key.
 #[derive(Default)]
 pub(super) struct Objects(StackDistances);
 
@@ -42,7 +42,7 @@ impl Distances for Objects {
     }
 }
 
-/// LRU stack distances as sums of the bytes of the distinct keys between two reads of a key.
+/// LRU stack distances as sums of the bytes of the distinct keys between two accesses of a key.
 #[derive(Default)]
 pub(super) struct Bytes(WeightedStackDistances);
 

@@ -1,7 +1,6 @@
 //! Histogram of the capacities that reads need.
 
-/// Counts of reads by the cache size that they need for a hit: exact, or in steps of less than 0.1
-/// %.
+/// A histogram of reads by the smallest LRU cache size at which each hits: exact, or in steps of less than 0.1 %.
 #[derive(Clone, Debug)]
 pub(super) enum Histogram {
     /// One count for each capacity.
@@ -19,7 +18,7 @@ impl Histogram {
         }
     }
 
-    /// Counts a read that needs a cache of this size for a hit.
+    /// Counts a read that hits in an LRU cache of at least `capacity`.
     #[inline]
     pub(super) fn add(&mut self, capacity: u64) {
         match self {
@@ -34,7 +33,7 @@ impl Histogram {
         }
     }
 
-    /// Returns the number of reads that hit in a cache of this size.
+    /// Returns the number of reads that hit in an LRU cache of size `capacity`.
     pub(super) fn up_to(&self, capacity: u64) -> u64 {
         match self {
             Self::Exact(counts) => {
@@ -49,7 +48,7 @@ impl Histogram {
         }
     }
 
-    /// Returns the largest cache size that any read needs for a hit.
+    /// Returns the largest LRU cache size that any counted read needs for a hit.
     pub(super) fn largest(&self) -> u64 {
         match self {
             Self::Exact(counts) => {

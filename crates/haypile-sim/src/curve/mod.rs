@@ -63,19 +63,19 @@ impl Reads {
     }
 }
 
-/// An estimated miss ratio with its error.
+/// An estimated miss ratio of LRU at one cache size, with its error.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Estimate {
-    /// The miss ratio.
+    /// The estimated miss ratio of LRU at the cache size, from 0 to 1.
     pub miss_ratio: f64,
-    /// The spread of the estimates from parts of a sample, as [`LruCurve`] defines it; 0 if all
-    /// keys were measured. That does not make the estimate exact; see [`LruCurve::is_exact`].
+    /// The spread of the estimates of the miss ratio from parts of a sample, as [`LruCurve`] defines it; 0 if all keys
+    /// were measured. That does not make the estimate exact; see [`LruCurve::is_exact`].
     pub error: f64,
 }
 
 impl LruCurve {
-    /// Measures LRU's miss ratio over sizes on `trace`, by the accounting, operations and sizes of
-    /// `options`; the other options are ignored.
+    /// Measures the miss ratio of LRU on `trace` at all cache sizes in one pass, by the accounting, operations and
+    /// sizes of `options`; ignores the other options.
     ///
     /// The pass reports requests to `progress`, which may end it; then there is no curve. Memory
     /// grows with the number of measured keys, not with that of requests.
@@ -109,17 +109,18 @@ impl LruCurve {
         })
     }
 
-    /// Whether all keys were measured, and not only a sample.
+    /// Whether the curve was measured on all keys of the trace, and not only on a sample.
     pub fn is_whole(&self) -> bool {
         self.groups.len() == 1
     }
 
-    /// Whether the curve equals the misses of a simulation exactly: it counts objects, of all keys.
+    /// Whether the miss ratios of the curve equal those of an LRU simulation exactly: it counts objects, and was
+    /// measured on all keys.
     pub fn is_exact(&self) -> bool {
         self.is_of_objects && self.is_whole()
     }
 
-    /// Returns the miss ratio at a cache size, in bytes or objects.
+    /// Returns the estimated miss ratio of LRU at a cache size in bytes or objects.
     pub fn at(&self, capacity: u64) -> Estimate {
         let counts: Vec<(u64, u64)> =
             self.groups.iter().map(|group| (group.needed.up_to(capacity), group.reads)).collect();

@@ -29,12 +29,13 @@ pub struct CapacityAxis {
 pub struct Tick {
     /// The position of the tick mark, from 0 at the start of the axis to 1 at its end.
     pub at: f64,
-    /// The label of the tick mark.
+    /// The text of the tick mark's label.
     pub name: String,
 }
 
 impl CapacityAxis {
-    /// Creates an axis that includes all these sizes; with `log`, only those above 0.
+    /// Creates a horizontal axis whose range includes all cache sizes in `capacities`; on a logarithmic axis (`log`),
+    /// they must be above 0.
     pub fn new(unit: Unit, log: bool, capacities: impl Iterator<Item = u64>) -> Self {
         let (min, max) =
             capacities.fold((u64::MAX, 0), |(min, max), next| (min.min(next), max.max(next)));
@@ -56,13 +57,13 @@ impl CapacityAxis {
         if self.log { libm::log2(capacity as f64) } else { capacity as f64 }
     }
 
-    /// Returns the position of a size on the axis, from 0, its start, to 1, its end.
+    /// Returns the position of a cache size on the axis, from 0 at its start to 1 at its end.
     pub fn at(&self, capacity: u64) -> f64 {
         (self.raw(capacity) - self.low) / (self.high - self.low)
     }
 
-    /// Returns as many round sizes for tick marks as fit next to each other on an axis `width_em`
-    /// font sizes wide.
+    /// Returns tick marks at round cache sizes: as many as fit next to each other on an axis that is `width_em` font
+    /// sizes wide.
     pub fn ticks(&self, width_em: f64) -> Vec<Tick> {
         let fitting = |values: Vec<u64>| {
             let ticks = self.named(values);
@@ -139,7 +140,7 @@ fn fits(ticks: &[Tick], axis_em: f64) -> bool {
         })
 }
 
-/// Returns a cache size as text, in the notation of its unit.
+/// Formats a cache size as text in its unit, such as "64 KiB" or "5,000".
 pub fn capacity(value: u64, unit: Unit) -> String {
     match unit {
         Unit::Bytes => scaled(value, 1024, &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"], " "),
@@ -167,8 +168,7 @@ const HIGH: f64 = 0.5;
 /// Least range of an axis that begins above 0: differences below a point should not look large.
 const LEAST_RANGE: f64 = 0.02;
 
-/// The vertical axis of a chart, for miss ratios: from 0, or from a round ratio below all others if
-/// they fill only a part of that, to a round ratio above all others.
+/// The vertical axis of a chart, for miss ratios. It begins at 0, or at a round ratio if all miss ratios are high.
 #[derive(Debug)]
 pub struct RatioAxis {
     step: f64,
@@ -178,7 +178,7 @@ pub struct RatioAxis {
 }
 
 impl RatioAxis {
-    /// Creates an axis that includes all these miss ratios, which are from 0 to 1.
+    /// Creates a vertical axis whose range includes all these miss ratios, which are from 0 to 1.
     pub fn new(ratios: impl Iterator<Item = f64>) -> Self {
         let (lowest, highest) = ratios
             .fold((1.0, 0.0), |(low, high), ratio| (f64::min(low, ratio), f64::max(high, ratio)));
@@ -204,12 +204,12 @@ impl RatioAxis {
         Self { step: 0.2, first: 0, steps: 5 }
     }
 
-    /// Returns the position of a miss ratio on the axis, from 0, its bottom, to 1, its top.
+    /// Returns the position of a miss ratio on the axis, from 0 at its bottom to 1 at its top.
     pub fn at(&self, ratio: f64) -> f64 {
         (ratio / self.step - f64::from(self.first)) / f64::from(self.steps)
     }
 
-    /// Returns the tick marks of the axis: round ratios and their labels.
+    /// Returns the tick marks of the axis, at round miss ratios and with labels in per cent.
     pub fn ticks(&self) -> Vec<Tick> {
         let tick = |n| Tick {
             at: f64::from(n) / f64::from(self.steps),
@@ -219,7 +219,7 @@ impl RatioAxis {
     }
 }
 
-/// Returns a miss ratio in per cent as text, with about three digits and no zeros at the end.
+/// Formats a miss ratio as text in per cent, with about three digits and no zeros at the end.
 pub fn percent(ratio: f64) -> String {
     let percent = ratio * 100.0;
     let decimals = if percent >= 10.0 { 1 } else { 4 };
@@ -227,7 +227,7 @@ pub fn percent(ratio: f64) -> String {
     format!("{}\u{A0}%", number.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Returns the upper end of the interval of a point's miss ratio.
+/// Returns the upper end of the error interval of a point's miss ratio, at most 1.
 pub(super) fn upper(point: &Point) -> f64 {
     (point.miss_ratio + point.error).min(1.0)
 }

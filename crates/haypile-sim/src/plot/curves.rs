@@ -6,7 +6,7 @@ use super::drawing::marks::{Mark, Marks};
 use super::series::Series;
 use super::{Point, Style};
 
-/// Width of a curve's line, in pixels.
+/// Width of the line of a curve in a chart, in pixels.
 pub(super) const CURVE_PX: f64 = 4.5;
 
 const MARKER_PX: f64 = 8.0;
@@ -22,7 +22,7 @@ const SAMPLE_LINE_PX: f64 = 44.0;
 
 const BAND_OPACITY: f64 = 0.18;
 
-/// The plot's area in a picture, in pixels, with its axes.
+/// The rectangle in a picture in which curves are drawn, in pixels, with its axes.
 pub(super) struct Frame {
     pub(super) x: CapacityAxis,
     pub(super) y: RatioAxis,
@@ -52,7 +52,7 @@ fn path(style: Style, points: &[Place]) -> Vec<Place> {
     path
 }
 
-/// A curve with its coordinates in the picture.
+/// A curve of a chart with the pixel positions of its points.
 pub(super) struct Drawn<'a> {
     pub(super) series: &'a Series<'a>,
     pub(super) mark: Mark,
@@ -71,13 +71,14 @@ impl<'a> Drawn<'a> {
         Self { series, mark, style, places }
     }
 
-    /// Returns the place of the chosen point, with its capacity.
+    /// Returns the position in the picture of the curve's highlighted point and its cache size; `None` if no point is
+    /// highlighted.
     pub(super) fn chosen(&self) -> Option<(Place, u64)> {
         let at = self.series.chosen()?;
         Some((self.places[at], self.series.points[at].capacity))
     }
 
-    /// Returns the end of the curve.
+    /// Returns the position in the picture of the curve's last point.
     pub(super) fn end(&self) -> Place {
         self.places[self.places.len() - 1]
     }

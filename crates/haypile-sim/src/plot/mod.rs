@@ -42,7 +42,7 @@ use std::path::Path;
 pub use error::PlotError;
 pub use save::check_path;
 
-/// The largest number of curves in one chart that people can distinguish.
+/// The largest number of curves in one chart, which people can still distinguish.
 pub const MAX_CURVES: usize = 24;
 
 /// A chart of miss ratios over cache sizes.
@@ -52,17 +52,17 @@ pub struct Chart {
     pub title: String,
     /// A smaller line under the chart's title: the trace, its length, and what was sampled.
     pub subtitle: Option<String>,
-    /// The label of the horizontal axis, such as "cache size".
+    /// The label of the chart's horizontal axis, such as "cache size".
     pub x_label: String,
-    /// The unit of the cache sizes.
+    /// The unit of the cache sizes in the chart: bytes or objects.
     pub unit: Unit,
-    /// The curves of the chart, 1 to [`MAX_CURVES`].
+    /// The curves of the chart; their number is from 1 to [`MAX_CURVES`].
     pub curves: Vec<Curve>,
-    /// Whether the horizontal axis is logarithmic, so that it cannot show a size of 0.
+    /// Whether the horizontal axis of the chart is logarithmic, so that it cannot show a cache size of 0.
     pub log_x: bool,
 }
 
-/// The unit of cache sizes, which determines their notation on the axis.
+/// The unit of the cache sizes in a chart, which determines their notation on the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Entries, written 1,000, 5,000, 2M.
@@ -71,32 +71,32 @@ pub enum Unit {
     Bytes,
 }
 
-/// One curve of a chart.
+/// One curve of a chart of miss ratios over cache sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// The name of the curve at the end of its line; shortened in its middle if it is long.
+    /// The name of the curve, drawn at the end of its line; shortened in its middle if it is long.
     pub name: String,
     /// The points of the curve: at least one, in any order.
     pub points: Vec<Point>,
     /// The style in which the points of the curve are drawn.
     pub style: Style,
-    /// Whether this is the optimum that no policy can beat. It is drawn dashed and without colour,
-    /// because it is not an attainable cache.
+    /// Whether this curve is the offline optimum that no policy can beat. It is drawn dashed and without colour,
+    /// because no real cache attains it.
     pub optimum: bool,
-    /// The capacity of the point that a reader should take, one of [`points`](Self::points): a ring around it, a line from there
-    /// to the axis, and its name above the plot.
+    /// The cache size of the curve's recommended point, one of [`points`](Self::points), which the chart highlights
+    /// with a ring, a line to the axis, and its size above the plot.
     pub chosen: Option<u64>,
 }
 
 /// A point of a curve: the miss ratio at one cache size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// The size of the cache, in the chart's [`Unit`].
+    /// The cache size at this point, in the chart's [`Unit`].
     pub capacity: u64,
-    /// The miss ratio: misses divided by reads, from 0 to 1.
+    /// The miss ratio at this cache size: misses divided by reads, from 0 to 1.
     pub miss_ratio: f64,
-    /// Half the width of the interval of the miss ratio; 0 if it is exact. Drawn as a band around a
-    /// line, or as a bar through a marker that has no line.
+    /// Half the width of the error interval of the miss ratio; 0 if it is exact. Drawn as a band around a line, or as a
+    /// bar through a marker that has no line.
     pub error: f64,
 }
 

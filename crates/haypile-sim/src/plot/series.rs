@@ -3,7 +3,7 @@
 use super::drawing::text::printable;
 use super::{Chart, Curve, MAX_CURVES, PlotError, Point};
 
-/// A curve whose points can all be drawn, in ascending order of size.
+/// A checked curve of a chart, with its points in ascending order of cache size.
 pub(super) struct Series<'a> {
     pub(super) curve: &'a Curve,
     pub(super) name: String,
@@ -19,7 +19,7 @@ impl Series<'_> {
         self.points[self.points.len() - 1]
     }
 
-    /// Returns the index of the chosen point; `None` if none is chosen.
+    /// Returns the index of the curve's highlighted point; `None` if it has none.
     pub(super) fn chosen(&self) -> Option<usize> {
         let capacity = self.curve.chosen?;
         self.points.iter().position(|point| point.capacity == capacity)
@@ -31,7 +31,8 @@ impl Series<'_> {
     }
 }
 
-/// Checks the curves of a chart, each of which has at least one point, and sorts their points.
+/// Checks the number of a chart's curves and their points, and returns the curves with their points sorted by cache
+/// size.
 pub(super) fn check(chart: &Chart) -> Result<Vec<Series<'_>>, PlotError> {
     match chart.curves.len() {
         0 => return Err(PlotError::NoCurves),

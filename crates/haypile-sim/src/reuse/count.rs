@@ -9,7 +9,7 @@ use super::{NEVER, entry, positions_for};
 const BLOCK: usize = 256;
 const WORD: usize = u64::BITS as usize;
 
-/// Stack distances, counted in distinct keys.
+/// A calculator of LRU stack distances: the numbers of distinct keys between two accesses of a key.
 ///
 /// An access costs one sum and one change of a tree with an entry per 256 positions, and the
 /// counting of at most 256 bits. Memory: up to about 13 bytes per key.
@@ -43,7 +43,7 @@ pub struct StackDistances {
 }
 
 impl StackDistances {
-    /// Creates an empty set of stack distances with memory for keys below `keys`. Larger keys are
+    /// Creates a calculator of stack distances without accesses, with memory for keys below `keys`. Larger keys are
     /// allowed.
     pub fn with_keys(keys: u32) -> Self {
         Self { last: vec![NEVER; keys as usize], ..Self::default() }
@@ -54,8 +54,8 @@ impl StackDistances {
         self.keys
     }
 
-    /// Accesses a key and returns the number of distinct other keys since its last access, or
-    /// `None` if this is its first one, or the first after it was removed.
+    /// Accesses a key and returns the number of distinct other keys since its last access, or `None` if this is its
+    /// first access, or the first after it was removed.
     ///
     /// Ids should be dense: memory is proportional to the largest one.
     ///
@@ -87,8 +87,8 @@ impl StackDistances {
         distance
     }
 
-    /// Removes a key; returns the stack distance that an access would have had, or `None` if the
-    /// key is not there.
+    /// Removes a key; returns the stack distance that an access of it would have had, or `None` if the key is not
+    /// there.
     pub fn remove(&mut self, id: u32) -> Option<u64> {
         let last = self.last.get_mut(id as usize)?;
         let before = std::mem::replace(last, NEVER);

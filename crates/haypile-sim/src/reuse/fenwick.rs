@@ -14,12 +14,12 @@ impl Fenwick {
         Self { sums: vec![0; entries + 1] }
     }
 
-    /// Adds an amount to an entry of the tree.
+    /// Adds `amount` to the entry number `entry` of the tree.
     pub(super) fn add(&mut self, entry: usize, amount: u64) {
         self.change(entry, |sum| *sum += amount);
     }
 
-    /// Subtracts an amount from an entry of the tree.
+    /// Subtracts `amount` from the entry number `entry` of the tree.
     pub(super) fn subtract(&mut self, entry: usize, amount: u64) {
         self.change(entry, |sum| *sum -= amount);
     }

@@ -8,7 +8,8 @@ use super::{NEVER, entry, positions_for};
 /// Positions whose weights are added up one by one.
 const BLOCK: usize = 32;
 
-/// Stack distances, counted in the weights of distinct keys, for instance in bytes.
+/// A calculator of LRU stack distances in weights: the sums of the weights (such as bytes) of the distinct keys between
+/// two accesses of a key.
 ///
 /// A key has the weight of its last access. Memory: up to about 29 bytes per key.
 ///
@@ -40,25 +41,25 @@ pub struct WeightedStackDistances {
 }
 
 impl WeightedStackDistances {
-    /// Creates an empty set of stack distances with memory for keys below `keys`. Larger keys are
-    /// allowed.
+    /// Creates a calculator of weighted stack distances without accesses, with memory for keys below `keys`. Larger
+    /// keys are allowed.
     pub fn with_keys(keys: u32) -> Self {
         Self { last: vec![NEVER; keys as usize], ..Self::default() }
     }
 
-    /// Returns the sum of the weights of all distinct keys so far.
+    /// Returns the sum of the weights of all distinct keys that were accessed and not removed.
     pub fn total_weight(&self) -> u64 {
         self.occupied - self.free
     }
 
-    /// Returns the weight of a key; `None` if the key was never accessed, or was removed since.
+    /// Returns the weight of a key at its last access; `None` if the key was never accessed, or was removed since.
     pub fn weight(&self, id: u32) -> Option<u64> {
         let last = self.last.get(id as usize).copied().filter(|last| *last != NEVER)?;
         Some(self.weights[last as usize])
     }
 
-    /// Accesses a key, which weighs `weight` from this access on, and returns the weight of the distinct other keys
-    /// since its last access, with the [holes](super) among them, or `None` if this is its first one.
+    /// Accesses a key, which weighs `weight` from then on, and returns the weight of the distinct other keys since its
+    /// last access, with the [holes](super) among them; `None` if this is its first access.
     ///
     /// Ids should be dense: memory is proportional to the largest one. The sum of all weights has
     /// to stay below 2^64, which 2^32 keys of 32-bit sizes do.
@@ -96,8 +97,8 @@ impl WeightedStackDistances {
         distance
     }
 
-    /// Removes a key, which leaves a [hole](super) behind; returns the stack distance that an
-    /// access would have had, or `None` if the key is not there.
+    /// Removes a key, which leaves a [hole](super) behind; returns the stack distance that an access of it would have
+    /// had, or `None` if the key is not there.
     pub fn remove(&mut self, id: u32) -> Option<u64> {
         let last = self.last.get_mut(id as usize)?;
         let before = std::mem::replace(last, NEVER);

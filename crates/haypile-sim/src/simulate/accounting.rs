@@ -6,11 +6,10 @@ use std::str::FromStr;
 use super::SimulateError;
 use crate::Trace;
 
-/// The size of RelStorage's `cache-local-object-max` in bytes: values of this size and above are
-/// never stored.
+/// The size in bytes from which RelStorage never stores a value (its option `cache-local-object-max`).
 pub const RELSTORAGE_VALUE_LIMIT_BYTES: u64 = 16_384;
 
-/// The rule by which entries count against the cache's size: each as one, by bytes, and so on.
+/// The rule by which an entry counts against the size of a cache: as one object, by its bytes, and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Accounting {
@@ -27,10 +26,10 @@ pub enum Accounting {
 }
 
 impl Accounting {
-    /// All rules by which entries count against the cache's size.
+    /// All rules by which entries count against the size of a cache.
     pub const ALL: [Self; 4] = [Self::Objects, Self::Bytes, Self::Relstorage, Self::Engine];
 
-    /// Returns the name of the accounting rule on the command line.
+    /// Returns the name of the accounting rule, as written on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Objects => "objects",

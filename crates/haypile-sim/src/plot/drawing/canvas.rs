@@ -14,19 +14,19 @@ const FONTS: &str = "Noto Sans, Segoe UI, Helvetica Neue, Arial, Liberation Sans
 /// A rim of paper around a marker, as a part of its size, keeps markers on crossing lines apart.
 const RIM: f64 = 0.225;
 
-/// A position in a picture: pixels from the left and from the top.
+/// A position in a picture: pixels from its left edge and from its top edge.
 pub type Place = (f64, f64);
 
-/// The natural size of a picture in pixels; at most [`MAX_SIDE_PX`] in each direction.
+/// The size of a picture in pixels; at most [`MAX_SIDE_PX`] in each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Width from left to right, in pixels.
+    /// Width of the picture from left to right, in pixels.
     pub width_px: u32,
-    /// Height from top to bottom, in pixels.
+    /// Height of the picture from top to bottom, in pixels.
     pub height_px: u32,
 }
 
-/// The longest side of a picture, in pixels.
+/// The largest width or height of a picture, in pixels.
 pub const MAX_SIDE_PX: u32 = 20_000;
 
 /// A canvas on which a picture is drawn as SVG.
@@ -35,14 +35,14 @@ pub struct Canvas {
     drawn: RefCell<String>,
 }
 
-/// The style of a line: colour, width and dashes.
+/// The style of a drawn line: colour, width and dashes.
 #[derive(Clone, Copy, Debug)]
 pub struct Stroke {
     /// The colour of the line, with its opacity.
     pub colour: Paint,
     /// The width of the line in pixels.
     pub width_px: f64,
-    /// Lengths of a dash and of the gap after it in pixels; `None` for a solid line.
+    /// Lengths of a dash of the line and of the gap after it, in pixels; `None` for a solid line.
     pub dashes: Option<(f64, f64)>,
 }
 
@@ -53,7 +53,7 @@ impl Stroke {
     }
 }
 
-/// The horizontal alignment of a text to its position.
+/// The horizontal alignment of a text relative to the position at which it is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HPos {
     /// The left end of the text.
@@ -64,7 +64,7 @@ pub enum HPos {
     Right,
 }
 
-/// The vertical alignment of a text to its position.
+/// The vertical alignment of a text relative to the position at which it is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VPos {
     /// The line above the letters.
@@ -73,19 +73,19 @@ pub enum VPos {
     Center,
 }
 
-/// The style of a text: size, colour and alignment.
+/// The style of a drawn text: size, colour and alignment.
 #[derive(Clone, Copy, Debug)]
 pub struct Lettering {
     /// The size of the font in pixels.
     pub size_px: f64,
     /// The colour of the text.
     pub colour: Colour,
-    /// The horizontal and vertical alignment of the text to its position.
+    /// The horizontal and vertical alignment of the text relative to its position.
     pub anchor: (HPos, VPos),
 }
 
-/// Returns an SVG document with a white background and a text alternative, without scripts and
-/// without external files.
+/// Returns an SVG document of a drawing with a white background and a text alternative, without scripts and without
+/// external files.
 ///
 /// # Errors
 /// [`PlotError::Drawing`] for a size of nothing or beyond [`MAX_SIDE_PX`].
@@ -114,7 +114,7 @@ pub fn document(
     ))
 }
 
-/// Stacks SVG documents into one, each below the one before it.
+/// Combines SVG documents into one that shows them below each other.
 pub fn stacked(documents: &[String]) -> String {
     if let [one] = documents {
         return one.clone();
@@ -136,7 +136,7 @@ pub fn stacked(documents: &[String]) -> String {
 }
 
 impl Canvas {
-    /// Draws a line through these positions.
+    /// Draws a line through a list of positions.
     pub fn line(&self, places: &[Place], stroke: Stroke) {
         let Stroke { colour, width_px, dashes } = stroke;
         let dashes = dashes.map_or_else(String::new, |(dash, gap)| {
@@ -150,13 +150,13 @@ impl Canvas {
         ));
     }
 
-    /// Draws a filled polygon with these corners.
+    /// Draws a filled polygon with the given corners.
     pub fn polygon(&self, corners: &[Place], paint: impl Into<Paint>) {
         let fill = painted("fill", paint.into());
         self.add(format_args!("<polygon{fill} points=\"{}\"/>", Points(corners)));
     }
 
-    /// Draws dots without an outline, `width_px` pixels wide.
+    /// Draws dots of diameter `width_px` pixels without an outline at a list of positions.
     pub fn dots(&self, places: &[Place], paint: impl Into<Paint>, width_px: f64) {
         let mut path = String::new();
         for &(x, y) in places {
@@ -170,7 +170,7 @@ impl Canvas {
         ));
     }
 
-    /// Draws the marker of a point with a white outline, `size_px` from its centre to its edge.
+    /// Draws the marker of a point of a curve with a white outline, `size_px` pixels from its centre to its edge.
     pub fn marker(&self, centre: Place, mark: Mark, size_px: f64) {
         for (colour, size_px) in [(WHITE, size_px * (1.0 + RIM)), (mark.colour, size_px)] {
             if mark.marker == Marker::Circle {
@@ -185,7 +185,7 @@ impl Canvas {
         }
     }
 
-    /// Draws a text of one line, which contains only characters that XML allows
+    /// Draws a line of text, which must contain only characters that XML allows
     /// ([`printable`](super::text::printable)).
     pub fn text(&self, text: &str, (x, y): Place, lettering: Lettering) {
         let (horizontal, vertical) = lettering.anchor;

@@ -1,6 +1,6 @@
 //! Colours, and those that all charts share.
 
-/// A colour by its red, green and blue components.
+/// A colour with its red, green and blue components, from 0 to 255.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Colour(pub u8, pub u8, pub u8);
 
@@ -12,7 +12,7 @@ pub struct Paint {
 }
 
 impl Colour {
-    /// Returns the colour with an opacity, from 0 to 1.
+    /// Returns the colour with an opacity, from 0 (invisible) to 1.
     pub fn at(self, opacity: f64) -> Paint {
         Paint { colour: self, opacity }
     }
@@ -30,14 +30,14 @@ impl From<Colour> for Paint {
     }
 }
 
-/// The colour of the background.
+/// The white colour of a picture's background.
 pub const WHITE: Colour = Colour(255, 255, 255);
 
-/// The colour of the most important lines and texts.
+/// The dark colour of the most important lines and texts of a picture.
 pub const INK: Colour = Colour(25, 25, 25);
 
-/// The colour of axes and secondary texts.
+/// The grey colour of axes and secondary texts of a picture.
 pub const SOFT_INK: Colour = Colour(85, 85, 85);
 
-/// The colour of grid lines.
+/// The light grey colour of a chart's grid lines.
 pub const GRID: Colour = Colour(222, 222, 222);

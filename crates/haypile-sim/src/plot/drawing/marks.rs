@@ -2,8 +2,8 @@
 
 use super::colour::Colour;
 
-/// The colours of curves, chosen by Okabe and Ito to be distinguishable, in the order of their
-/// contrast with white; without yellow (no contrast) and black (the optimum's colour).
+/// The colours of a chart's curves, chosen by Okabe and Ito to be distinguishable, in the order of their contrast with
+/// white. Yellow (no contrast) and black (the optimum's colour) are left out.
 pub const COLOURS: [Colour; 6] = [
     Colour(0, 114, 178),
     Colour(213, 94, 0),
@@ -13,7 +13,7 @@ pub const COLOURS: [Colour; 6] = [
     Colour(86, 180, 233),
 ];
 
-/// The colour of the optimum's curve, which is not an attainable cache.
+/// The colour of the curve of the offline optimum, which no real cache attains.
 pub const OPTIMUM: Colour = Colour(40, 40, 40);
 
 const MARKERS: [Marker; 6] = [
@@ -40,7 +40,7 @@ const OPTIMUM_MARKERS: [Marker; 6] = [
     Marker::TriangleDown,
 ];
 
-/// The shape of a point's marker.
+/// The shape of the marker that is drawn at a point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
     /// A circle.
@@ -57,19 +57,19 @@ pub enum Marker {
     TriangleDown,
 }
 
-/// The mark of a curve: colour, marker and dashes.
+/// The look of a curve that distinguishes it from others: colour, marker and dashes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mark {
     /// The colour of the curve.
     pub colour: Colour,
-    /// The shape of the markers on the curve's points.
+    /// The shape of the markers at the points of the curve.
     pub marker: Marker,
     /// Lengths of a dash of the curve's line and of the gap after it, in pixels of a chart 1280
     /// wide; `None` for a solid line.
     pub dashes: Option<(f64, f64)>,
 }
 
-/// An iterator over marks of curves, in the order of the curves.
+/// A generator of distinct looks (colour, marker and dashes) for the curves of a chart, in their order.
 #[derive(Debug, Default)]
 pub struct Marks {
     given: usize,
@@ -78,12 +78,14 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Returns the marks from a number on, for several charts in which a curve keeps its mark.
+    /// Creates a generator of curve looks that starts at curve number `place`, so that a curve looks the same in
+    /// several charts.
     pub fn from_place(place: usize) -> Self {
         Self { given: place, without_markers: place, optima: 0 }
     }
 
-    /// Returns the mark of the next curve. Curves without markers differ by their dashes as well.
+    /// Returns the look (colour, marker and dashes) of the next curve. Curves without markers differ by their dashes as
+    /// well.
     pub fn next(&mut self, optimum: bool, shows_markers: bool) -> Mark {
         if optimum {
             let round = self.optima / OPTIMUM_MARKERS.len();
@@ -110,7 +112,7 @@ impl Marks {
 }
 
 impl Marker {
-    /// Returns the corners of the marker around 0,0, in multiples of its size; none for a circle.
+    /// Returns the corners of the marker around position 0,0, in multiples of its size; none for a circle.
     pub(super) fn corners(self) -> &'static [(f64, f64)] {
         match self {
             Self::Circle => &[],

@@ -5,13 +5,13 @@ use unicode_width::UnicodeWidthChar;
 /// Most characters of a text that are drawn.
 const MAX_CHARS: usize = 300;
 
-/// Returns the text as one line of characters that XML allows, cut to a limited length.
+/// Returns a text as one line of characters that XML allows, cut to at most 300 characters.
 pub fn printable(text: &str) -> String {
     let end = text.char_indices().nth(MAX_CHARS).map_or(text.len(), |(end, _)| end);
     one_line(&text[..end])
 }
 
-/// Returns the text as one line of characters that XML allows, of any length.
+/// Returns a text as one line of characters that XML allows, without a limit of its length.
 pub fn one_line(text: &str) -> String {
     let line = text.chars().map(|c| match c {
         '\u{FFFE}' | '\u{FFFF}' => '\u{FFFD}',
@@ -24,7 +24,7 @@ pub fn one_line(text: &str) -> String {
     line.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// Estimates the width of a text, in multiples of the font size.
+/// Estimates the width of a drawn text, in multiples of the font size.
 ///
 /// The viewer of an SVG may have another sans-serif font, so this is an estimate that errs on the
 /// wide side.
@@ -47,7 +47,7 @@ fn char_width_em(c: char) -> f64 {
     }
 }
 
-/// Returns the text, cut at its end if it is wider than `em` font sizes.
+/// Returns the text, cut at its end with an ellipsis if it is wider than `em` font sizes.
 pub fn cut(text: &str, em: f64) -> String {
     if width_em(text) <= em {
         return text.to_owned();
@@ -55,8 +55,8 @@ pub fn cut(text: &str, em: f64) -> String {
     format!("{}…", fitting(text.chars(), em - char_width_em('…')).trim_end())
 }
 
-/// Returns the text, shortened in its middle if it is wider than `em` font sizes: names that start
-/// alike often differ at the end.
+/// Returns the text, shortened in its middle if it is wider than `em` font sizes, because names that start alike often
+/// differ at the end.
 pub fn shorten(text: &str, em: f64) -> String {
     if width_em(text) <= em {
         return text.to_owned();
@@ -68,8 +68,8 @@ pub fn shorten(text: &str, em: f64) -> String {
     format!("{}…{}", head.trim_end(), tail.trim_start())
 }
 
-/// Shortens names as [`shorten`] does, so that different names stay different: if two look alike,
-/// their common part is left out.
+/// Shortens names as [`shorten`] does, and keeps different names different: where two would look alike, it leaves out
+/// their common part.
 pub fn shorten_apart(names: &[&str], em: f64) -> Vec<String> {
     let mut short: Vec<String> = names.iter().map(|name| shorten(name, em)).collect();
     for at in 0..names.len() {
@@ -121,7 +121,7 @@ fn fitting(chars: impl Iterator<Item = char>, em: f64) -> String {
         .collect()
 }
 
-/// Returns a text escaped for the content of an XML element.
+/// Escapes a text for use as the content of an XML element.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
