@@ -39,7 +39,7 @@ impl Accounting {
         }
     }
 
-    /// Returns the weight of a value of `size_bytes` under the key `id`; `None` if it may not be
+    /// Returns the weight of a cache entry with the key `id` and a value of `size_bytes`; `None` if it may not be
     /// stored. It is never 0, so that no cache holds infinitely many entries.
     #[inline]
     pub(crate) fn weight(self, trace: &Trace, id: u32, size_bytes: u64) -> Option<u64> {
@@ -56,9 +56,8 @@ impl Accounting {
     }
 }
 
-/// Returns the cache size that would hold every key of a trace with its last value, deleted keys
-/// included. Without sizes, and if objects are counted, it is the number of keys. For a sample, it
-/// is an estimate for the whole trace.
+/// Returns the cache size that holds every key of a trace with its last value, deleted keys included. Without sizes,
+/// and if objects are counted, it is the number of keys. For a sample, it is an estimate for the whole trace.
 pub fn footprint(trace: &Trace, accounting: Accounting) -> u64 {
     let Some(sizes) = trace.sizes().filter(|_| accounting != Accounting::Objects) else {
         return trace.whole_keys();

@@ -10,16 +10,17 @@ use crate::Trace;
 const UNITS: [(&str, f64); 6] =
     [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("min", 60e9), ("s", 1e9)];
 
-/// The time that a miss costs, such as that of computing the value again: a fixed part, and a part for each byte of the value.
+/// The time that a miss of the cache costs, such as for computing the value again: a fixed part, and a part for each
+/// byte of the value.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct MissCost {
-    /// The time of any miss, in nanoseconds; 0 or more.
+    /// The time that every miss costs, whatever the size of the value, in nanoseconds; 0 or more.
     pub fixed_ns: f64,
-    /// The time of each byte of the value that is missed, in nanoseconds; 0 or more.
+    /// The time that a miss costs for each byte of the missing value, in nanoseconds; 0 or more.
     pub ns_per_byte: f64,
 }
 
-/// A cost of a miss that cannot be read.
+/// The error for a text that does not state the cost of a miss.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the cost of a miss '{text}' {problem}; write a fixed time, one for each byte, or both, as in fixed=20ms,per-byte=0.5ns (units: ns, us, \
@@ -31,23 +32,25 @@ pub struct BadMissCost {
 }
 
 impl MissCost {
-    /// Returns the cost of all misses, in nanoseconds.
+    /// Returns the total cost of the counted misses, in nanoseconds.
     pub fn lost_ns(&self, counts: &Counts) -> f64 {
         self.of(counts.misses, counts.miss_bytes)
     }
 
-    /// Returns the cost of the misses that hits avoided, in nanoseconds.
+    /// Returns the total cost that the counted hits avoided, in nanoseconds: they would have been misses without a
+    /// cache.
     pub fn saved_ns(&self, counts: &Counts) -> f64 {
         self.of(counts.hits, counts.hit_bytes)
     }
 
-    /// Returns the share of the cost, that all reads would have without a cache, that hits saved; 0 without a cost.
+    /// Returns the share that hits saved of the cost that all reads would have without a cache, from 0 to 1; 0 if that
+    /// cost is 0.
     pub fn saved_ratio(&self, counts: &Counts) -> f64 {
         let (saved, lost) = (self.saved_ns(counts), self.lost_ns(counts));
         if saved + lost > 0.0 { saved / (saved + lost) } else { 0.0 }
     }
 
-    /// Checks that the sizes of a trace are known, if the cost depends on them.
+    /// Checks that a trace has sizes of values, if the cost of a miss depends on them.
     ///
     /// # Errors
     /// [`SimulateError::NoSizesForCost`].
@@ -109,7 +112,7 @@ fn nanoseconds(text: &str) -> Option<f64> {
     (ns <= MOST_NS).then_some(ns)
 }
 
-/// The unit in which a cache is judged.
+/// The quantity by which caches are compared: reads that hit, their bytes, or the cost of misses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Goal {
     /// Reads that hit.
@@ -122,7 +125,7 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// Returns the name on the command line.
+    /// Returns the name of the goal on the command line: reads, bytes or cost.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Reads => "reads",
@@ -131,7 +134,7 @@ impl Goal {
         }
     }
 
-    /// Returns the amount that hits saved, in the unit of the goal: reads, bytes or nanoseconds.
+    /// Returns the amount that the counted hits saved, in the unit of the goal: reads, bytes or nanoseconds.
     pub fn saved(&self, counts: &Counts) -> f64 {
         match self {
             Self::Reads => counts.hits as f64,
@@ -140,7 +143,7 @@ impl Goal {
         }
     }
 
-    /// Returns the amount that misses lost, in the unit of the goal.
+    /// Returns the amount that the counted misses lost, in the unit of the goal: reads, bytes or nanoseconds.
     pub fn lost(&self, counts: &Counts) -> f64 {
         match self {
             Self::Reads => counts.misses as f64,
@@ -149,7 +152,8 @@ impl Goal {
         }
     }
 
-    /// Returns the share that hits saved; 0 without reads.
+    /// Returns the share that hits saved of the reads, of their bytes or of their cost (by the goal), from 0 to 1; 0
+    /// without reads.
     pub fn saved_ratio(&self, counts: &Counts) -> f64 {
         match self {
             Self::Reads => counts.hit_ratio(),
@@ -158,7 +162,7 @@ impl Goal {
         }
     }
 
-    /// Checks that the trace has the sizes that the goal needs.
+    /// Checks that the trace has sizes of values, if the goal needs them.
     ///
     /// # Errors
     /// [`SimulateError::NoSizesForGoal`] and [`SimulateError::NoSizesForCost`].

@@ -4,32 +4,32 @@ use std::ops::Sub;
 
 use haypile_number::ratio;
 
-/// Exact counts of a simulation, or of its part after the warm-up.
+/// Exact counts of hits, misses and other events of a simulation, or of its part after the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counts {
-    /// Number of reads that found their key.
+    /// Number of reads that found their key in the cache.
     pub hits: u64,
-    /// Number of reads that did not find their key.
+    /// Number of reads that did not find their key in the cache.
     pub misses: u64,
-    /// Number of misses that a cache of any size would have had: the key was never stored before,
-    /// was deleted since, or may not be stored at all.
+    /// Number of misses that a cache of any size would have had, because the key was never stored before, was deleted
+    /// since, or may not be stored at all.
     pub cold_misses: u64,
-    /// Sum of the sizes of the values that reads found, in bytes.
+    /// Sum of the sizes of the values that reads found in the cache, in bytes.
     pub hit_bytes: u64,
-    /// Sum of the sizes of the values that reads did not find, in bytes.
+    /// Sum of the sizes of the values that reads did not find in the cache, in bytes.
     pub miss_bytes: u64,
     /// Number of requests that write a value.
     pub writes: u64,
-    /// Number of requests to delete a key, whether it was there or not.
+    /// Number of requests to delete a key, whether or not it was in the cache.
     pub deletes: u64,
-    /// Number of entries that were evicted.
+    /// Number of entries that the cache evicted.
     pub evictions: u64,
     /// Number of values that were not stored: too large for the cache, or declined by the policy.
     pub refused: u64,
 }
 
 impl Counts {
-    /// Returns the number of reads, hits and misses together.
+    /// Returns the number of counted reads: hits and misses together.
     pub fn reads(&self) -> u64 {
         self.hits + self.misses
     }
@@ -45,7 +45,7 @@ impl Counts {
         ratio(self.hit_bytes, self.hit_bytes + self.miss_bytes)
     }
 
-    /// Returns the number of misses that a larger cache would not have had.
+    /// Returns the number of misses that a sufficiently large cache would not have had.
     pub fn capacity_misses(&self) -> u64 {
         self.misses - self.cold_misses
     }

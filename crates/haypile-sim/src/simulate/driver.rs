@@ -5,8 +5,8 @@ use haypile_policy::{Newcomer, Policy};
 use super::Counts;
 use super::run::Cached;
 
-/// The state of a key in a simulated cache as one integer: 0 for never stored, 1 for not stored
-/// now, otherwise the weight of its entry plus 1. One byte is enough if every entry weighs 1.
+/// The state of a key in a simulated cache, as one integer: 0 for never stored, 1 for currently not stored, otherwise
+/// the weight of its entry plus 1. One byte is enough if every entry weighs 1.
 pub trait KeyState: Copy + Default + Send + Sync {
     /// From the number described above.
     fn from_number(number: u64) -> Self;
@@ -42,7 +42,7 @@ impl KeyState for u64 {
 const NEVER_STORED: u64 = 0;
 const GONE: u64 = 1;
 
-/// A simulated cache: a policy, and which of the trace's keys are stored.
+/// A simulated cache: an eviction policy, and the set of the trace's keys that are stored.
 #[derive(Debug)]
 pub struct Driver<P, K> {
     policy: P,
@@ -54,7 +54,7 @@ pub struct Driver<P, K> {
 }
 
 impl<P: Policy, K: KeyState> Driver<P, K> {
-    /// Creates an empty simulated cache of this size, for a trace with `keys` distinct keys.
+    /// Creates an empty simulated cache of size `capacity`, for a trace with `keys` distinct keys.
     pub fn new(mut policy: P, capacity: u64, keys: u32) -> Self {
         policy.reserve_slots(keys as usize);
         Self {
@@ -67,7 +67,7 @@ impl<P: Policy, K: KeyState> Driver<P, K> {
         }
     }
 
-    /// Returns the policy of the simulated cache, so that tests can read its queues.
+    /// Returns the eviction policy of the simulated cache, so that tests can read its queues.
     pub fn policy(&self) -> &P {
         &self.policy
     }

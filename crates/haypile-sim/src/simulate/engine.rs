@@ -13,8 +13,8 @@ use super::run::Cached;
 use crate::Trace;
 use crate::trace::Key;
 
-/// The seed of the hash function of keys in a simulated `memory` store. A real store draws a random
-/// one unless `MemoryBuilder::hash_seed` sets it.
+/// The seed of the hash function for keys in a simulated `memory` store. A real store draws a random seed unless
+/// `MemoryBuilder::hash_seed` sets one.
 pub const ENGINE_HASH_SEED: u64 = 0;
 
 /// Slots that are dropped for each removed entry while too many are free.
@@ -32,7 +32,7 @@ struct SimulatedKey {
     slot: Slot,
 }
 
-/// A simulated `memory` store, with its shards.
+/// A simulation of a `memory` store with its shards.
 #[derive(Debug)]
 pub(super) struct EngineCache<P> {
     shards: Vec<SimulatedShard<P>>,
@@ -55,7 +55,7 @@ struct SimulatedShard<P> {
 }
 
 impl<P: Policy> EngineCache<P> {
-    /// Returns an empty simulated `memory` store of `capacity` bytes, with a policy for each shard.
+    /// Creates an empty simulated `memory` store of `capacity` bytes, with an eviction policy for each shard.
     pub(super) fn new(
         trace: &Trace,
         capacity: u64,

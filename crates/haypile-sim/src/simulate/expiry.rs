@@ -16,7 +16,7 @@ use crate::trace::Op;
 /// The expiry of an entry that never expires.
 const NEVER: u64 = u64::MAX;
 
-/// The rule for the lifetime of simulated entries.
+/// The rule for the lifetime (TTL) of entries in a simulated cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TtlRule {
     /// Entries live as the trace states; an entry without a stated TTL does not expire.
@@ -40,7 +40,7 @@ impl TtlRule {
     }
 }
 
-/// The expiry times of simulated entries.
+/// The expiry times of the entries in a simulated cache.
 pub(super) struct Expiries<'a> {
     times: &'a [U64],
     ttls: Option<&'a [U64]>,
@@ -55,7 +55,7 @@ pub(super) struct Expiries<'a> {
 }
 
 impl<'a> Expiries<'a> {
-    /// Creates the expiry times of an empty cache; `None` if no entry of the trace expires.
+    /// Creates the expiry times of an empty simulated cache; `None` if no entry of the trace expires.
     pub(super) fn new(trace: &'a Trace, options: &Options) -> Option<Self> {
         if !options.ttl.applies_to(trace) {
             return None;
@@ -76,13 +76,12 @@ impl<'a> Expiries<'a> {
         })
     }
 
-    /// Sets the simulated time to that of the trace's request number `at`. If times go back, the
-    /// latest one counts.
+    /// Sets the simulated time to that of the trace's request number `at`, but never back to an earlier time.
     pub(super) fn advance(&mut self, at: usize) {
         self.now_us = self.now_us.max(self.times[at].get());
     }
 
-    /// Returns a key whose entry has expired, each once; `None` if none is left.
+    /// Returns the next key whose cache entry has expired at the simulated time, each once; `None` if none is left.
     pub(super) fn pop(&mut self) -> Option<u32> {
         while let Some(Reverse((expires_us, id))) = self.queue.peek().copied() {
             if expires_us > self.now_us {
@@ -108,7 +107,7 @@ impl<'a> Expiries<'a> {
         }
     }
 
-    /// Records the expiry of a value that is stored at the simulated time.
+    /// Records the expiry time of a key's value that is stored at the simulated time.
     pub(super) fn stored(&mut self, id: u32) {
         let known_us = self.last_us.get(id as usize).copied().filter(|ttl_us| *ttl_us > 0);
         let expires_us = match known_us.or(self.default_us) {
@@ -121,7 +120,7 @@ impl<'a> Expiries<'a> {
         }
     }
 
-    /// Removes the expiry of a key whose entry was removed.
+    /// Deletes the expiry time of a key whose entry was removed from the cache.
     pub(super) fn removed(&mut self, id: u32) {
         self.expires_us[id as usize] = NEVER;
     }

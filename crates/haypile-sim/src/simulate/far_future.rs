@@ -2,8 +2,8 @@
 
 const BITS: usize = 64;
 
-/// A set of numbers below a bound, as a tree of bits: each bit of a level tells whether any of 64
-/// bits below is set. Adding, removing and finding the largest take one step per level.
+/// A set of request numbers that finds its largest one quickly: a tree of bits, in which each bit of a level tells
+/// whether any of 64 bits below is set. Adding, removing and finding the largest take one step per level.
 #[derive(Debug)]
 pub(super) struct FarFuture {
     /// Levels of bits, from the bits themselves up to a single word.
@@ -11,7 +11,7 @@ pub(super) struct FarFuture {
 }
 
 impl FarFuture {
-    /// Creates an empty set of numbers below `bound`.
+    /// Creates an empty set of request numbers below `bound`.
     pub(super) fn new(bound: usize) -> Self {
         let mut words = bound.div_ceil(BITS).max(1);
         let mut levels = vec![vec![0; words]];
@@ -22,7 +22,7 @@ impl FarFuture {
         Self { levels }
     }
 
-    /// Adds a number to the set.
+    /// Adds a request number to the set.
     #[inline]
     pub(super) fn insert(&mut self, mut number: usize) {
         for level in &mut self.levels {
@@ -36,7 +36,7 @@ impl FarFuture {
         }
     }
 
-    /// Removes a number from the set.
+    /// Removes a request number from the set.
     #[inline]
     pub(super) fn remove(&mut self, mut number: usize) {
         for level in &mut self.levels {
@@ -49,7 +49,7 @@ impl FarFuture {
         }
     }
 
-    /// Returns the largest number in the set.
+    /// Returns the largest request number in the set; `None` if it is empty.
     #[inline]
     pub(super) fn max(&self) -> Option<usize> {
         let mut number = 0;

@@ -10,27 +10,27 @@ use crate::Trace;
 /// Difference of hit ratios above which it matters how sizes that change are read.
 const MATTERS: f64 = 0.01;
 
-/// A hit ratio that depends on how reads with changed sizes are interpreted, under both rules.
+/// The hit ratios of a cache under two rules for reads whose size changed: a hit, or a miss because the value changed.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct OtherReading {
-    /// Number of reads with another size than their key had before.
+    /// Number of reads in the trace with another size than their key had before.
     pub changed_reads: u64,
     /// The name of the simulated policy.
     pub policy: String,
-    /// The simulated cache size, in bytes or objects.
+    /// The size of the simulated cache, in bytes or objects.
     pub capacity: u64,
-    /// The rule for changed sizes that the simulation used.
+    /// The rule for reads with a changed size that the first simulation used.
     pub sizes: SizeRule,
-    /// The hit ratio under the rule that the simulation used.
+    /// The hit ratio under the rule for changed sizes that the first simulation used.
     pub hit_ratio: f64,
-    /// The opposite rule for changed sizes: such reads are misses instead of hits, or hits instead
-    /// of misses.
+    /// The opposite rule for reads with a changed size: they are misses instead of hits, or hits instead of misses.
     pub other_sizes: SizeRule,
-    /// The hit ratio under the opposite rule for changed sizes.
+    /// The hit ratio under the opposite rule for reads with a changed size.
     pub other_hit_ratio: f64,
 }
 
-/// Simulates again with the opposite rule for changed sizes, and returns both hit ratios.
+/// Simulates a cache again with the opposite rule for reads with a changed size, and returns the hit ratios under both
+/// rules.
 ///
 /// `counts` are those of the simulation by `options`. `None` if the hit ratios differ by a point or less,
 /// and if `progress` ends the simulation.

@@ -25,7 +25,7 @@ use crate::trace::Op;
 /// Requests simulated between two looks at whether to stop.
 const BLOCK_REQUESTS: usize = 1 << 16;
 
-/// A policy to simulate, or the optimum of Belady.
+/// A subject of a simulation: an eviction policy, or Belady's optimum.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Contender {
     /// One of the engine's policies, or the policy of the file store.
@@ -60,12 +60,12 @@ impl FromStr for Contender {
 }
 
 impl Contender {
-    /// Whether this is Belady's optimum, which knows the future.
+    /// Whether this is Belady's optimum, which knows the future requests.
     pub fn is_belady(&self) -> bool {
         matches!(self, Self::Belady { .. })
     }
 
-    /// Parses a list of policies separated by commas, as [`PolicySpec::parse_list`] does.
+    /// Parses a list of policies separated by commas, as [`PolicySpec::parse_list`] does, and accepts `belady` as well.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, PolicyError> {
         PolicySpec::split_list(text).iter().map(|text| text.parse()).collect()
     }
@@ -84,7 +84,7 @@ pub enum Warmup {
 }
 
 impl Warmup {
-    /// Returns the number of requests of the warm-up of a trace with `of` requests.
+    /// Returns the number of warm-up requests in a trace of `of` requests.
     ///
     /// # Errors
     /// [`SimulateError::WarmupTooLong`] if nothing is left to count.
@@ -107,7 +107,7 @@ impl Warmup {
     }
 }
 
-/// The treatment of a trace's operations: as they are, or all as reads.
+/// The treatment of a trace's writes and deletions: as they are, or as reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Operations {
     /// Reads can hit and fill, writes set, deletes delete.
@@ -120,21 +120,21 @@ pub enum Operations {
 /// Marks a read of a value that has changed, among the numbers of operations.
 const CHANGED: u8 = 3;
 
-/// The mark of a write that no cache stores, so that the previous value stays.
+/// The operation number of a write that no cache stores, so that the previous value stays.
 pub(super) const UNSTORED: u8 = 4;
 
-/// Options that a simulation takes.
+/// Options of a simulation of a cache on a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The rule by which entries count against the cache's size.
     pub accounting: Accounting,
-    /// The first requests of the trace, which are not counted.
+    /// The requests at the beginning of the trace that warm up the cache and are not counted.
     pub warmup: Warmup,
-    /// The treatment of the trace's operations: as they are, or all as reads.
+    /// The treatment of the trace's writes and deletions: as they are, or as reads.
     pub operations: Operations,
-    /// The treatment of keys whose size changes.
+    /// The rule for reads of keys whose size changes in the trace.
     pub sizes: SizeRule,
-    /// The rule for the lifetime of entries.
+    /// The rule for the lifetime (TTL) of entries in the cache.
     pub ttl: TtlRule,
     /// Number of equal parts of the trace for which counts are also returned separately; 0 for
     /// none.
@@ -145,8 +145,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns options that count all requests, take operations as they are, and return no counts
-    /// of parts.
+    /// Creates simulation options that count all requests, take operations as they are, and return no counts of parts.
     pub fn new(accounting: Accounting) -> Self {
         Self {
             accounting,
@@ -160,28 +159,28 @@ impl Options {
     }
 }
 
-/// The outcome of a simulation.
+/// The outcome of a simulation of a cache on a trace.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The exact counts of the simulation; for a sample, estimates of those of the whole trace.
     pub counts: Counts,
-    /// The counts of each part (window) of the trace.
+    /// The counts of hits, misses and so on in each part of the trace (window), in order.
     pub windows: Vec<Counts>,
-    /// The simulated cache size, in bytes or objects.
+    /// The size of the simulated cache, in bytes or objects.
     pub capacity: u64,
-    /// The sum of the weights of all entries at the end.
+    /// The sum of the weights of all entries in the cache at the end.
     pub used: u64,
     /// Number of entries in the cache at the end.
     pub entries: u64,
     /// Number of shards of the simulated `memory` store; 1 for all other simulations.
     pub shards: usize,
-    /// Memory that the policy's metadata takes, in bytes.
+    /// Memory that the metadata of the eviction policy takes, in bytes.
     pub metadata_bytes: u64,
-    /// Processor time of the simulation, including the warm-up.
+    /// Processor time that the simulation took, including the warm-up.
     pub cpu: Duration,
 }
 
-/// A simulated cache that requests of a trace are applied to.
+/// A simulated cache that processes the requests of a trace.
 pub(super) trait Cached {
     /// Request `at` reads `id`, whose value has `size_bytes` and would weigh `weight`.
     fn read(&mut self, at: usize, id: u32, size_bytes: u64, weight: impl FnOnce() -> Option<u64>);
@@ -201,7 +200,7 @@ pub(super) trait Cached {
     fn metadata_bytes(&self) -> usize;
 }
 
-/// Simulates a policy on a trace.
+/// Simulates an eviction policy, or Belady's optimum, on a trace with a cache of size `capacity`.
 ///
 /// A sample is simulated with a capacity that is as much smaller as it is, and the outcome is an estimate of that of the whole trace; the
 /// file store's segments and the engine's shards keep their number.
@@ -245,8 +244,8 @@ pub fn simulate(
     }
 }
 
-/// Simulates a custom policy, which need not be one of the engine's, with one shard. For a sample,
-/// create it for the [`Trace::scaled_capacity`].
+/// Simulates a custom eviction policy, which need not be one of the engine's, with one shard. For a sample, create it
+/// for the [`Trace::scaled_capacity`].
 pub fn simulate_policy<P: Policy>(
     trace: &Trace,
     policy: P,

@@ -8,7 +8,7 @@ use super::{Accounting, Operations};
 use crate::Trace;
 use crate::trace::Op;
 
-/// The rule for a read with another size than its key had before.
+/// The rule for a read whose size differs from the size that its key had before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SizeRule {
@@ -41,7 +41,7 @@ impl fmt::Display for SizeRule {
     }
 }
 
-/// A detector of reads whose value has changed, by its size.
+/// A detector of reads whose size differs from the size that their key had before.
 #[derive(Debug, Default)]
 pub(super) struct ValueChanges {
     /// Last size of each key plus 1, indexed by id; 0 before the first request.
@@ -49,7 +49,8 @@ pub(super) struct ValueChanges {
 }
 
 impl ValueChanges {
-    /// Returns whether a request reads a value with a changed size, and records the size.
+    /// Records the size of a request's value, and returns whether it is a read with another size than its key had
+    /// before.
     pub(super) fn is_changed(&mut self, id: u32, size_bytes: u64, op: Op) -> bool {
         let id = id as usize;
         if self.last.len() <= id {
@@ -63,7 +64,7 @@ impl ValueChanges {
     }
 }
 
-/// The sizes of a trace's values under a rule for changed sizes, request by request.
+/// The sizes of a trace's values, request by request, corrected by a rule for sizes that change.
 pub(crate) struct RuledSizes<'a> {
     rule: SizeRule,
     changes: ValueChanges,
@@ -88,12 +89,12 @@ impl<'a> RuledSizes<'a> {
         Self { rule, changes: ValueChanges::default(), broken_off }
     }
 
-    /// Returns the rule for changed sizes that is in effect for this trace.
+    /// Returns the rule for reads with a changed size that is in effect for this trace.
     pub(crate) fn rule(&self) -> SizeRule {
         self.rule
     }
 
-    /// Returns the size of the value of request number `at`, and whether it reads a changed value.
+    /// Returns the size of the value of request number `at`, and whether the request is a read of a changed value.
     /// Must be called for requests in order.
     #[inline]
     pub(crate) fn of_request(
@@ -117,7 +118,7 @@ impl<'a> RuledSizes<'a> {
     }
 }
 
-/// Returns the number of reads with another size than their key had before.
+/// Returns the number of reads in a trace with another size than their key had before.
 pub fn changed_reads(trace: &Trace, operations: Operations) -> u64 {
     let Some(sizes) = trace.sizes() else { return 0 };
     let ops = trace.ops().filter(|_| operations == Operations::AsTheyAre);

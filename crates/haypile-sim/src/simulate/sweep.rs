@@ -13,28 +13,28 @@ use crate::Trace;
 /// A sweep: simulations of several policies, each at several cache sizes.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// The policies to simulate.
+    /// The policies to simulate at each cache size.
     pub contenders: Vec<Contender>,
-    /// The cache sizes to simulate, in bytes or objects.
+    /// The cache sizes at which to simulate each policy, in bytes or objects.
     pub capacities: Vec<u64>,
-    /// The options that all simulations share.
+    /// The options that all simulations of the sweep share.
     pub options: Options,
-    /// The number of threads that simulate; at least one is used.
+    /// The number of threads that run simulations; at least one is used.
     pub jobs: usize,
 }
 
-/// One simulation of a sweep: a policy at a size.
+/// One simulation of a sweep: a policy at a cache size.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Index of the policy in the sweep's list.
+    /// Index of the simulated policy in the sweep's list of policies.
     pub contender: usize,
-    /// Index of the size in the sweep's list.
+    /// Index of the simulated cache size in the sweep's list of sizes.
     pub capacity: usize,
-    /// The outcome; `None` if the sweep was interrupted before this simulation ended.
+    /// The outcome of the simulation; `None` if the sweep was interrupted before it ended.
     pub outcome: Option<Outcome>,
 }
 
-/// An observer of a sweep that can interrupt it. It is called from several threads.
+/// An observer of the progress of simulations that can interrupt them. It is called from several threads.
 pub trait Monitor: Sync {
     /// This number of further requests has been simulated. `Break` ends the sweep; what is finished
     /// stays.
@@ -58,7 +58,7 @@ impl Sweep {
         self.contenders.len() * self.capacities.len()
     }
 
-    /// Runs all simulations, size by size, and returns their outcomes in that order.
+    /// Runs all simulations of the sweep, and returns them with their outcomes, by cache size and then by policy.
     ///
     /// # Errors
     /// [`SimulateError::SmallSampledCache`] if the trace is a sample that is too small for one of the capacities, and the errors of

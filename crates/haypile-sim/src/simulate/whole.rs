@@ -8,20 +8,19 @@ use super::{Accounting, Contender, Counts, Operations, SimulateError, Sweep, foo
 use crate::Trace;
 use crate::trace::{Mark, Sample};
 
-/// Number of keys that a sample must exceed. With fewer, the choice of hot keys changes all
-/// results; the SHARDS paper finds 8,192 enough for 1 %. So small a trace is simulated quickly as a
-/// whole.
+/// Number of keys that a sample must exceed to be simulated. With fewer, the choice of hot keys changes all results;
+/// the SHARDS paper finds 8,192 enough for 1 %. So small a trace is simulated quickly as a whole.
 pub const MIN_SAMPLED_KEYS: u32 = 4096;
 
-/// The smallest number of a sample's keys that a simulated cache must hold: with fewer, a single
-/// key changes the result.
+/// The smallest number of a sample's keys that a simulated cache must have room for; with fewer, a single key changes
+/// the result.
 pub const MIN_SAMPLED_ENTRIES: u64 = 500;
 
 /// Each segment of a simulated file has to hold this number of the sample's keys: what its end wastes is a part of an entry.
 const MIN_SEGMENT_ENTRIES: u64 = 64;
 
-/// Returns the smallest cache size that can be simulated with a sample, for these policies; 1 for a
-/// whole trace.
+/// Returns the smallest cache size that can be simulated with a sample, for these policies, in bytes or objects; 1 for
+/// a whole trace.
 pub fn least_capacity(trace: &Trace, accounting: Accounting, contenders: &[Contender]) -> u64 {
     if trace.sample_of().is_none() {
         return 1;
@@ -36,7 +35,7 @@ pub fn least_capacity(trace: &Trace, accounting: Accounting, contenders: &[Conte
     u64::try_from(least).unwrap_or(u64::MAX).max(1)
 }
 
-/// Returns an error if a sample has too few keys.
+/// Returns an error if the trace is a sample with too few keys to be simulated.
 pub(crate) fn check_sample(trace: &Trace) -> Result<(), SimulateError> {
     match trace.sample_of() {
         Some(sample) if trace.keys() <= MIN_SAMPLED_KEYS => {
@@ -46,7 +45,7 @@ pub(crate) fn check_sample(trace: &Trace) -> Result<(), SimulateError> {
     }
 }
 
-/// Returns an error if the smallest cache of a sweep would hold too few keys of a sample.
+/// Returns an error if the trace is a sample, and the smallest cache of a sweep would hold too few of its keys.
 pub(super) fn check_capacities(trace: &Trace, sweep: &Sweep) -> Result<(), SimulateError> {
     let Some(sample) = trace.sample_of() else { return Ok(()) };
     let least = least_capacity(trace, sweep.options.accounting, &sweep.contenders);
@@ -58,8 +57,7 @@ pub(super) fn check_capacities(trace: &Trace, sweep: &Sweep) -> Result<(), Simul
     }
 }
 
-/// A boundary between requests of a simulated trace, with its position in the whole trace if it is
-/// a sample.
+/// A boundary between two requests of a simulated trace; for a sample, with the totals of the whole trace before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
     /// Number of requests of the simulated trace before the boundary.
@@ -67,7 +65,7 @@ pub(super) struct Edge {
     mark: Mark,
 }
 
-/// A scale that turns counts of a sample into estimates for the whole trace.
+/// A converter of the counts of a simulated sample into estimates for the whole trace.
 #[derive(Clone, Copy)]
 pub(super) struct Scale<'a> {
     sample: Option<Sample<'a>>,
@@ -79,7 +77,7 @@ impl<'a> Scale<'a> {
         Self { sample: trace.sample_of(), operations }
     }
 
-    /// Returns the boundary before a request of the whole trace, by its number there.
+    /// Returns the boundary before the request with number `request` in the whole trace.
     pub(super) fn edge(&self, request: u64) -> Edge {
         let mark = match &self.sample {
             Some(sample) => sample.mark_near(request),
@@ -88,8 +86,8 @@ impl<'a> Scale<'a> {
         Edge { at: usize::try_from(mark.sampled).expect("a place in memory"), mark }
     }
 
-    /// Scales the counts of a part between two boundaries to those of the whole trace; unchanged if
-    /// the trace is not a sample.
+    /// Scales the counts of a sample between two boundaries to those of the whole trace; counts of a whole trace stay
+    /// the same.
     pub(super) fn counts(&self, counts: Counts, from: &Edge, to: &Edge) -> Counts {
         let Some(sample) = &self.sample else { return counts };
         let (before, after) = (&from.mark.totals, &to.mark.totals);

@@ -7,7 +7,8 @@ use super::super::Counts;
 use super::super::run::Cached;
 use super::SimulatedFile;
 
-/// A driver of a simulation of the file store's eviction ([`SimulatedFile`]).
+/// A simulated `file` store ([`SimulatedFile`]) that processes the requests of a trace and counts hits, misses and
+/// evictions.
 #[derive(Debug)]
 pub(in crate::simulate) struct FileDriver<W: Weights> {
     file: SimulatedFile<W>,
@@ -18,7 +19,7 @@ pub(in crate::simulate) struct FileDriver<W: Weights> {
 }
 
 impl<W: Weights> FileDriver<W> {
-    /// Creates an empty simulated file store, for a trace with `keys` distinct keys.
+    /// Creates an empty simulated file store of size `capacity`, for a trace with `keys` distinct keys.
     pub(in crate::simulate) fn new(spec: &PolicySpec, capacity: u64, keys: u32) -> Self {
         Self {
             file: SimulatedFile::new(spec, capacity, keys),

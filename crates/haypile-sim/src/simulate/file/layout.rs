@@ -7,7 +7,7 @@ use haypile_policy::weight::share;
 /// Segments without which nothing is stored: those in reserve, and an open one of each queue.
 const MIN_SEGMENTS: u32 = RESERVED_SEGMENTS + 2;
 
-/// Returns the number of segments that the parameters of the policy `segment` state.
+/// Returns the number of segments of a simulated file store, which a parameter of the policy `segment` states.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -17,11 +17,11 @@ pub(in crate::simulate) fn segments(spec: &PolicySpec) -> u64 {
     spec.value("segments") as u64
 }
 
-/// The sizes and limits of a simulated file store.
+/// The sizes and limits of a simulated file store: segments, queues and ghosts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) capacity: u64,
-    /// Number of segments; 0 if they would be too few to store anything.
+    /// Number of segments in the simulated file; 0 if they would be too few to store anything.
     pub(super) segments: u32,
     pub(super) segment_bytes: u64,
     pub(super) rules: Rules,
@@ -29,7 +29,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Divides a capacity into segments, by the parameters of the policy `segment`.
+    /// Divides the capacity of a simulated file store into segments, by the parameters of the policy `segment`.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -4,17 +4,17 @@ use haypile_policy::rules::file::{Queue, Sealed};
 
 use super::window::{Stretch, StretchState};
 
-/// The position of a record in the simulated log: segment and index.
+/// The position of a record in the simulated file store: its segment, and its index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LogPlace {
-    /// Number of the record's segment, or of its first one if it has several.
+    /// Number of the segment that contains the record, or of its first one if the record has several.
     pub(super) segment: u32,
     /// The position among the records that were appended to it.
     position: u32,
 }
 
 impl LogPlace {
-    /// The position of a key that has no record.
+    /// A special value for the position of a key that has no record.
     pub(super) const NONE: Self = Self { segment: u32::MAX, position: 0 };
 }
 
@@ -57,7 +57,7 @@ impl Segment {
     };
 }
 
-/// The log of a simulated file store: its segments and queues.
+/// The segments of a simulated file store, with their records and the queues to which they belong.
 #[derive(Debug)]
 pub(super) struct Log {
     segments: Vec<Segment>,
@@ -70,7 +70,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Creates a log of `segments` free segments of equal size.
+    /// Creates the segments of an empty simulated file store: `segments` free ones of equal size.
     pub(super) fn new(segments: u32, segment_bytes: u64) -> Self {
         Self {
             segments: vec![Segment::FREE; segments as usize],
@@ -101,7 +101,7 @@ impl Log {
         }
     }
 
-    /// Returns the number of free segments.
+    /// Returns the number of free segments in the simulated file.
     pub(super) fn free(&self) -> u32 {
         self.free
     }
@@ -111,12 +111,12 @@ impl Log {
         self.get(segment).queue
     }
 
-    /// Whether a record longer than a segment begins in this segment.
+    /// Whether a record that is longer than a segment begins in this segment.
     pub(super) fn is_run(&self, segment: u32) -> bool {
         self.get(segment).segments > 1
     }
 
-    /// Returns the open segment of a queue, if `bytes` more bytes fit into it.
+    /// Returns the open segment of a queue, if `bytes` more bytes fit into it; otherwise `None`.
     pub(super) fn open_with_room(&self, queue: Queue, bytes: u64) -> Option<u32> {
         let open = match queue {
             Queue::Small => self.small,
@@ -148,7 +148,7 @@ impl Log {
         (begun.state, begun.queue, begun.opened) = (state, queue, opened);
     }
 
-    /// Makes consecutive free segments from `first` on hold one long record, sealed.
+    /// Takes consecutive free segments from `first` on for one record that is longer than a segment, and seals them.
     pub(super) fn begin_run(&mut self, first: u32, segments: u32, queue: Queue) {
         self.begin(first, queue, SegmentState::Sealed);
         self.get_mut(first).segments = segments;
@@ -157,7 +157,7 @@ impl Log {
         }
     }
 
-    /// Makes a long record the youngest of the main queue, without moving it.
+    /// Makes a record that is longer than a segment the youngest of the main queue, without moving it.
     pub(super) fn renew_run(&mut self, first: u32) {
         self.opened += 1;
         let opened = self.opened;
@@ -165,7 +165,7 @@ impl Log {
         (run.queue, run.opened) = (Queue::Main, opened);
     }
 
-    /// Appends a record of key `id`, which fits into the segment.
+    /// Appends a record of the key `id` to a segment, which has room for it; returns the position of the record.
     pub(super) fn append(&mut self, segment: u32, id: u32, bytes: u64) -> LogPlace {
         let to = self.get_mut(segment);
         let position = u32::try_from(to.records.len()).expect("fewer records than requests");
@@ -176,7 +176,7 @@ impl Log {
         LogPlace { segment, position }
     }
 
-    /// Marks the record at a position as dead.
+    /// Marks the record at a position of a segment as dead.
     pub(super) fn kill(&mut self, place: LogPlace, bytes: u64) {
         let segment = self.get_mut(place.segment);
         segment.live_bytes -= bytes;
@@ -189,8 +189,8 @@ impl Log {
         self.get(segment).records.iter().copied().filter(|id| *id != DEAD)
     }
 
-    /// Frees a sealed segment, or the segments of a long record, whose live records have been
-    /// moved.
+    /// Frees a sealed segment, or all segments of a record that is longer than a segment; its live records have been
+    /// moved or evicted.
     pub(super) fn release(&mut self, segment: u32) {
         let segments = self.get(segment).segments;
         for each in segment..segment + segments {
@@ -201,7 +201,8 @@ impl Log {
         self.free += segments;
     }
 
-    /// Returns the sealed segments; those of a long record count as one.
+    /// Returns the sealed segments with their queue and age; those of a record that is longer than a segment count as
+    /// one.
     pub(super) fn sealed(&self) -> impl Iterator<Item = (u32, Sealed)> {
         let sealed = self.numbered().filter(|(_, segment)| segment.state == SegmentState::Sealed);
         sealed.map(|(number, &Segment { queue, opened, live, .. })| {
@@ -209,7 +210,7 @@ impl Log {
         })
     }
 
-    /// Returns the number of segments in the small queue, including the open one.
+    /// Returns the number of segments in the small queue, including the open segment.
     pub(super) fn small_segments(&self) -> u32 {
         let is_small = |segment: &&Segment| {
             matches!(segment.state, SegmentState::Open | SegmentState::Sealed)
@@ -230,8 +231,8 @@ impl Log {
         numbers
     }
 
-    /// Returns all segments in the order of the file; those of a long record are one stretch, with
-    /// the number of the first.
+    /// Returns all segments in the order of the file, as stretches; the segments of a record that is longer than one
+    /// are a single stretch, with the number of the first.
     pub(super) fn stretches(&self) -> (Vec<u32>, Vec<Stretch>) {
         let heads = self.numbered().filter(|(_, segment)| segment.state != SegmentState::Tail);
         let stretch = |(number, segment): (u32, &Segment)| {
@@ -246,7 +247,7 @@ impl Log {
         heads.map(stretch).unzip()
     }
 
-    /// Returns the sum of the live bytes in all segments.
+    /// Returns the sum of the bytes of live records in all segments.
     pub(super) fn live_bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.live_bytes).sum()
     }
@@ -256,7 +257,7 @@ impl Log {
         self.segments.iter().map(|segment| u64::from(segment.live)).sum()
     }
 
-    /// Returns the number of bytes of memory that the simulated log uses.
+    /// Returns the number of bytes of memory that the simulated segments use.
     pub(super) fn memory_bytes(&self) -> usize {
         let records = self.segments.iter().map(|segment| segment.records.capacity());
         self.segments.capacity() * size_of::<Segment>() + records.sum::<usize>() * size_of::<u32>()

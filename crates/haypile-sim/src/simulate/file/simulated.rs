@@ -33,8 +33,8 @@ pub struct SimulatedFile<W: Weights> {
 }
 
 impl<W: Weights> SimulatedFile<W> {
-    /// Creates an empty simulated file store of `capacity` for keys below `keys`, with the
-    /// parameters of the policy `segment`.
+    /// Creates an empty simulated file store of size `capacity` for keys below `keys`, with the parameters of the
+    /// policy `segment`.
     ///
     /// # Panics
     ///
@@ -62,14 +62,14 @@ impl<W: Weights> SimulatedFile<W> {
         self.places[id as usize] != LogPlace::NONE
     }
 
-    /// Counts a hit of a key that has a record.
+    /// Counts a hit of a key that has a record in the simulated store, which raises the key's frequency.
     #[inline]
     pub fn hit(&mut self, id: u32) {
         let hits = &mut self.hits[id as usize];
         *hits = MAX_FREQUENCY.min(*hits + 1);
     }
 
-    /// Writes a key that has no record; returns `false` if there is no room for it.
+    /// Writes the value of a key that has no record in the simulated store; returns `false` if there is no room for it.
     pub fn insert(&mut self, id: u32, weight: u64) -> bool {
         let ghosts = &mut self.ghosts;
         let queue = queue_of_write(None, || ghosts.remove(u64::from(id)).is_some());
@@ -80,8 +80,8 @@ impl<W: Weights> SimulatedFile<W> {
         true
     }
 
-    /// Overwrites a key that has a record; the key is evicted if there is no room for the new
-    /// record. Its frequency stays: only hits raise it.
+    /// Overwrites the value of a key that has a record in the simulated store; the key is evicted if there is no room
+    /// for the new record. The key's frequency stays: only hits raise it.
     pub fn update(&mut self, id: u32, weight: u64) {
         let replaces = self.log.queue(self.places[id as usize].segment);
         self.remove(id);
@@ -92,12 +92,12 @@ impl<W: Weights> SimulatedFile<W> {
         }
     }
 
-    /// Returns the weight of a key's record.
+    /// Returns the weight of a key's record in the simulated store.
     pub fn weight(&self, id: u32) -> u64 {
         self.weights.get(id)
     }
 
-    /// Deletes the record of a key. The key is not remembered as evicted.
+    /// Deletes the record of a key. The key does not become a ghost.
     pub fn remove(&mut self, id: u32) {
         self.log.kill(self.places[id as usize], self.weights.get(id));
         self.places[id as usize] = LogPlace::NONE;
@@ -108,8 +108,8 @@ impl<W: Weights> SimulatedFile<W> {
         self.evicted.drain(..)
     }
 
-    /// Returns the queues with their keys from the oldest record to the youngest, for tests and for
-    /// people.
+    /// Returns the small, main and ghost queues of the simulated store with their keys, from the oldest record to the
+    /// youngest.
     pub fn queues(&self) -> Vec<haypile_policy::Queue> {
         let dump = |queue| {
             let segments = self.log.in_order(queue).into_iter();
@@ -122,12 +122,12 @@ impl<W: Weights> SimulatedFile<W> {
         ]
     }
 
-    /// Returns the sum of the weights of all live records.
+    /// Returns the sum of the weights of all live records in the simulated store.
     pub fn used(&self) -> u64 {
         self.log.live_bytes()
     }
 
-    /// Returns the number of live records.
+    /// Returns the number of live records in the simulated store.
     pub fn entries(&self) -> u64 {
         self.log.live_records()
     }

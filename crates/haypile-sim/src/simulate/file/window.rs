@@ -2,21 +2,22 @@
 
 use haypile_policy::rules::file::RESERVED_SEGMENTS;
 
-/// The divisor of the file's capacity that gives the longest record, unless one segment is longer.
+/// The divisor of a file store's capacity that yields the length of its longest record, unless one segment is longer.
 pub(super) const LARGEST_PART: u64 = 8;
 
-/// Consecutive segments with one use, as the search for room for a long record sees them.
+/// Consecutive segments of a file store in one state, for the search for room for a record that is longer than a
+/// segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
-    /// Number of segments in the stretch: 1, unless one record has more.
+    /// Number of consecutive segments in the stretch: 1, unless a single record fills more.
     pub(super) segments: u32,
-    /// Number of live bytes that are lost if the segments are reused; 0 if they are free.
+    /// Number of live bytes that are lost if the segments of the stretch are reused; 0 if they are free.
     pub(super) live_bytes: u64,
-    /// The state of the segments: free, sealed and so on.
+    /// The state of the segments in the stretch: free, sealed or open.
     pub(super) state: StretchState,
 }
 
-/// The state of consecutive segments, which decides whether a long record can take them.
+/// The state of consecutive segments, which decides whether a record that is longer than a segment can take them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StretchState {
     /// The stretch is free and can be taken as it is.
@@ -27,8 +28,8 @@ pub(super) enum StretchState {
     Open,
 }
 
-/// Finds the `segments` consecutive segments whose reuse loses the fewest live bytes, the first of
-/// several; `None` if there are none. A long record that reaches into them is lost as a whole.
+/// Finds the `segments` consecutive segments whose reuse loses the fewest live bytes, and returns the index of their
+/// first stretch; `None` if none can be reused. A long record that reaches into them is lost as a whole.
 /// [`RESERVED_SEGMENTS`] stay free. `file` has all stretches in their order.
 ///
 /// A window that begins within a run is left out: one that begins where the run does costs no more.
