@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes `content` durably to a temporary file in the folder of `path`, and then renames it, so
-/// that no reader ever sees half of it. It replaces an existing file.
+/// Writes `content` durably to a temporary file in the folder of `path`, and then renames it to `path`, so that no
+/// reader ever sees half of it. It replaces an existing file.
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     let dir = match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,

@@ -16,8 +16,8 @@ const SIZES: u64 = 1 << 32;
 const WRITES: u64 = (1 << 32) + 1;
 
 impl Trace {
-    /// Returns the same trace with other sizes for all requests. The same seed gives the same sizes
-    /// on every machine.
+    /// Returns a copy of the trace in which all values have assumed sizes. The same seed gives the same sizes on every
+    /// machine.
     ///
     /// # Errors
     /// [`TraceError::Temporary`] if a large trace does not fit into a temporary file.
@@ -35,10 +35,9 @@ impl Trace {
         self.with_columns(ColumnType::Sizes, &column.finish()?, sample.as_deref())
     }
 
-    /// Returns the same trace with a share of its reads (from 0 to 1) turned into writes: exactly
-    /// that share, rounded to whole requests. Every choice of reads is as probable as any other,
-    /// and the same seed makes the same choice on every machine. Writes and deletions stay what
-    /// they are.
+    /// Returns a copy of the trace in which a share of the reads (from 0 to 1) are writes: exactly that share, rounded
+    /// to whole requests. Every choice of reads is as probable as any other, and the same seed makes the same choice on
+    /// every machine. Writes and deletions stay what they are.
     ///
     /// # Errors
     /// [`TraceError::Share`] if the share is no number from 0 to 1, [`TraceError::Temporary`] if a

@@ -16,13 +16,13 @@ use super::{Key, Op, Request, Sampling, Sink, Trace, TraceError};
 /// Options for building a trace with a [`TraceBuilder`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct BuildOptions {
-    /// The number of bytes of columns held in memory; the rest goes to temporary files. The keys and their index are
-    /// always in memory, so that memory is bounded by this and the number of keys.
+    /// The number of bytes of the trace's columns that are held in memory; the rest goes to temporary files. The keys
+    /// and their index are always in memory, so that memory is bounded by this and the number of keys.
     pub memory_bytes: usize,
-    /// Whether the trace gets a column with the next use of each key, which saves the offline
-    /// optimum a pass over it.
+    /// Whether the trace gets a column that states when each key is requested next, which saves the offline optimum a
+    /// pass over the trace.
     pub next_use: bool,
-    /// The sample of keys to keep ([`Sample`](super::Sample)), or `None` for all keys; memory grows
+    /// The sample of keys whose requests are kept ([`Sample`](super::Sample)), or `None` for all keys; memory grows
     /// with the number of kept keys.
     pub sampling: Option<Sampling>,
 }
@@ -117,7 +117,7 @@ struct Times {
 }
 
 impl TraceBuilder {
-    /// Creates a builder without requests.
+    /// Creates a builder of a trace that has no requests yet.
     pub fn new(options: BuildOptions) -> Self {
         Self {
             marks: options.sampling.map(Marks::new),
@@ -133,17 +133,17 @@ impl TraceBuilder {
         }
     }
 
-    /// Returns the number of requests pushed so far.
+    /// Returns the number of requests in the trace so far; with sampling, only those of sampled keys count.
     pub fn requests(&self) -> u32 {
         self.requests
     }
 
-    /// Returns the number of distinct keys pushed so far.
+    /// Returns the number of distinct keys in the trace so far; with sampling, only sampled keys count.
     pub fn keys(&self) -> u32 {
         self.keys.len()
     }
 
-    /// Builds the trace of all requests that were pushed.
+    /// Builds the trace from all requests that were pushed.
     ///
     /// # Errors
     /// [`TraceError::Temporary`] if it does not fit into memory, and not into the directory of

@@ -6,7 +6,7 @@ use std::ops::Deref;
 
 use memmap2::Mmap;
 
-/// Read-only bytes of a trace, in a vector or a memory map.
+/// The read-only bytes of a trace, held in memory or mapped from a file.
 #[derive(Debug)]
 pub(crate) enum Bytes {
     /// Bytes in memory.
@@ -16,7 +16,7 @@ pub(crate) enum Bytes {
 }
 
 impl Bytes {
-    /// Maps a whole file into memory.
+    /// Maps a whole file into memory for reading.
     ///
     /// A file that somebody else truncates while it is mapped ends this process with `SIGBUS` at
     /// the next look behind its new end. The system offers no way to read such a map safely.

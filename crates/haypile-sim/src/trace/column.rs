@@ -6,7 +6,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use super::TraceError;
 use super::bytes::Bytes;
 
-/// A column of a trace that is being built, in memory or a temporary file.
+/// A growing column of a trace that is being built, held in memory or in a temporary file.
 #[derive(Debug, Default)]
 pub(crate) struct Column {
     buffer: Vec<u8>,
@@ -14,7 +14,8 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Creates a column of zero bytes, in memory if they fit there.
+    /// Creates a column of `bytes` zero bytes, in memory if they are at most `memory_bytes`, and otherwise in a
+    /// temporary file.
     pub(crate) fn zeros(bytes: usize, memory_bytes: usize) -> Result<Self, TraceError> {
         if bytes <= memory_bytes {
             return Ok(Self { buffer: vec![0; bytes], spilled: None });
@@ -56,7 +57,7 @@ impl Column {
         Ok(())
     }
 
-    /// Returns the whole column, for reading.
+    /// Returns the bytes of the completed column, from memory or mapped from its temporary file.
     pub(crate) fn finish(mut self) -> Result<Bytes, TraceError> {
         if self.spilled.is_none() {
             return Ok(Bytes::Memory(self.buffer));

@@ -260,13 +260,13 @@ fn names(formats: &[Format]) -> String {
 }
 
 impl TraceError {
-    /// Creates an error about a temporary file.
+    /// Creates an error about a temporary file that cannot be created, written or mapped.
     pub(crate) fn temporary(source: io::Error) -> Self {
         Self::Temporary { dir: std::env::temp_dir(), source }
     }
 }
 
-/// A limit of traces that an input exceeds.
+/// A limit of a trace that an input exceeds: of requests, keys, or the length of a value or key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Limit {

@@ -9,25 +9,24 @@ use super::{BuildOptions, Key, Op, Request, Sink, Trace, TraceBuilder, TraceErro
 /// The next access of a request whose key is never asked for again, as libCacheSim wants it.
 const NEVER: i64 = -1;
 
-/// The parts of a trace that are lost in libCacheSim's oracleGeneral format.
+/// The information of a trace that is lost when it is written in libCacheSim's oracleGeneral format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OracleGeneralLosses {
-    /// Number of deletions, which are left out.
+    /// Number of deletions in the trace, which are not written.
     pub deletes: u64,
-    /// Number of writes, which became requests like all others.
+    /// Number of writes in the trace, which are written as requests like all others.
     pub writes: u64,
-    /// Whether the trace has no sizes, so that each is written as 1.
+    /// Whether the trace has no sizes of values, so that each is written as 1.
     pub sizes: bool,
-    /// Whether some keys are texts, so that numbers are written instead.
+    /// Whether some keys of the trace are texts, so that all keys are written as numbers.
     pub key_texts: bool,
-    /// Number of requests whose time in seconds exceeds 32 bits, and is written as the largest
-    /// possible one.
+    /// Number of requests whose time in seconds exceeds 32 bits, and is written as the largest 32-bit number.
     pub late: u64,
 }
 
 impl OracleGeneralLosses {
-    /// Returns the losses as texts for people, one for each kind.
+    /// Returns the kinds of lost information as texts for people, one for each kind.
     pub fn describe(&self) -> Vec<String> {
         let counted = [
             (self.deletes, "deletions that were left out"),
@@ -46,9 +45,9 @@ impl OracleGeneralLosses {
 }
 
 impl Trace {
-    /// Writes the trace in libCacheSim's oracleGeneral format: for each request a little-endian u32
-    /// time in seconds, u64 key, u32 size, and i64 number of the key's next request, or -1. Returns
-    /// what was lost, because the format has neither operations nor text keys.
+    /// Writes the trace in libCacheSim's oracleGeneral format, and returns which information was lost. A request is a
+    /// little-endian u32 time in seconds, u64 key, u32 size, and i64 number of the key's next request, or -1; the
+    /// format has neither operations nor text keys.
     ///
     /// Deletions are left out: as requests they would bring keys back. Where any key is text, all are
     /// written as their dense numbers. A request without a size has size 1, one without a time the time

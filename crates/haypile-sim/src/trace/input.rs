@@ -14,10 +14,10 @@ use super::TraceError;
 pub use compression::Compression;
 use compression::Decompressed;
 
-/// Largest number of bytes that [`Input::head`] returns.
+/// Largest number of bytes at the start of a trace's input that [`Input::head`] returns.
 pub(crate) const HEAD_BYTES: usize = 64 * 1024;
 
-/// The length of the longest line that is read, in bytes without its end. A longer line is
+/// The length of the longest line of a trace that is read, in bytes without its line end. A longer line is
 /// [`Line::TooLong`].
 pub(crate) const MAX_LINE_BYTES: usize = 1024 * 1024;
 
@@ -42,13 +42,13 @@ pub(crate) struct Input<'r> {
     ended: bool,
 }
 
-/// One line of an input, without its end (`\n` or `\r\n`).
+/// One line of a trace's input, without its line end (`\n` or `\r\n`).
 pub(crate) enum Line<'a> {
     Text(&'a [u8]),
     TooLong,
 }
 
-/// The result of [`Input::next_record`]: a whole record, or a truncated one.
+/// The result of [`Input::next_record`]: a whole binary record, or one that the end of the input cuts off.
 pub(crate) enum Record<'a> {
     Whole(&'a [u8]),
     /// A record cut off by the end of the input, after this number of bytes.
@@ -56,7 +56,7 @@ pub(crate) enum Record<'a> {
 }
 
 impl Input<'static> {
-    /// Opens a file as an input, or standard input for `-`.
+    /// Opens a trace's input: a file, or standard input for `-`.
     pub(crate) fn open(path: &Path) -> Result<Self, TraceError> {
         if is_standard_input(path) {
             return Self::from_reader(PathBuf::from("standard input"), io::stdin().lock());
@@ -74,8 +74,8 @@ impl Input<'static> {
 }
 
 impl<'r> Input<'r> {
-    /// Returns an input that reads from any reader. `name` is used as its path, in errors and for
-    /// recognition.
+    /// Creates a trace's input from any stream of bytes. `name` is used as its path, in errors and for recognition of
+    /// the format.
     pub(crate) fn from_reader(name: PathBuf, reader: impl Read + 'r) -> Result<Self, TraceError> {
         let decompressed = compression::decompress(&name, reader)?;
         Ok(Self::new(name, decompressed))
@@ -101,23 +101,24 @@ impl<'r> Input<'r> {
         &self.name
     }
 
-    /// Returns the name that may tell the format: that of the input, or of the file in an archive.
+    /// Returns the file name by which the format may be recognised: that of the input, or of the file inside a zip
+    /// archive.
     pub(crate) fn content_name(&self) -> &Path {
         self.member.as_deref().unwrap_or(&self.name)
     }
 
-    /// Returns the number of bytes handed out so far, after decompression.
+    /// Returns the number of bytes of the input that have been read so far, after decompression.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Returns the number of lines that were read so far, which is the number of the last one,
+    /// Returns the number of lines of the input that have been read so far, which is the number of the last one,
     /// counted from 1.
     pub(crate) fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// Returns the first bytes that were not read yet: up to [`HEAD_BYTES`], fewer only at the end.
+    /// Returns the first bytes of the input that have not been read yet: up to [`HEAD_BYTES`], fewer only at the end.
     /// The flag says whether they are all that is left.
     pub(crate) fn head(&mut self) -> Result<(&[u8], bool), TraceError> {
         while self.end - self.start <= HEAD_BYTES && self.fill()? {}
@@ -254,12 +255,12 @@ pub(crate) fn check(path: &Path) -> Result<(), TraceError> {
     }
 }
 
-/// Returns the text without the byte order mark that some programs put before UTF-8.
+/// Returns the text without the UTF-8 byte order mark that some programs put before it.
 pub(crate) fn without_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
 }
 
-/// Whether a path names standard input.
+/// Whether a path stands for standard input.
 pub(crate) fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

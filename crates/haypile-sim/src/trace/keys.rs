@@ -9,12 +9,12 @@ use zerocopy::little_endian::U64;
 
 use super::Key;
 
-/// The kind of a key that is a number, in a column of an `.hpt` image.
+/// The kind of a key that is a number, in the column of key kinds of an `.hpt` file.
 pub(super) const NUMBER: u8 = 0;
-/// The kind of a key that is a text, in a column of an `.hpt` image.
+/// The kind of a key that is a text, in the column of key kinds of an `.hpt` file.
 pub(super) const TEXT: u8 = 1;
 
-/// The table of the distinct keys of a trace that is being built.
+/// The table that assigns numbers (ids) to the distinct keys of a trace that is being built.
 ///
 /// The tables hold ids alone, and look at the keys in the columns of an `.hpt` image, which are
 /// built at the same time: a number of 8 bytes costs 8 bytes and its place in a table.
@@ -26,7 +26,7 @@ pub(super) struct Keys {
     columns: KeyColumns,
 }
 
-/// The columns of an `.hpt` image that hold keys, while they grow.
+/// The growing columns of an `.hpt` file that contain the keys of a trace.
 #[derive(Debug, Default)]
 pub(super) struct KeyColumns {
     /// The number of each key, or the place in `text` where its text begins.
@@ -58,7 +58,7 @@ impl KeyColumns {
         }
     }
 
-    /// Returns the columns: words, kinds and texts; the latter two are empty if every key is a
+    /// Returns the three columns of the keys: words, kinds and texts; the latter two are empty if every key is a
     /// number.
     pub(super) fn finish(self) -> (Vec<U64>, Vec<u8>, Vec<u8>) {
         let Self { words, mut kinds, text } = self;
@@ -69,17 +69,17 @@ impl KeyColumns {
     }
 }
 
-/// The error of a trace with too many distinct keys.
+/// The error that a trace has too many distinct keys.
 #[derive(Debug)]
 pub(super) struct Full;
 
 impl Keys {
-    /// Returns the number of distinct keys so far.
+    /// Returns the number of distinct keys of the trace so far.
     pub(super) fn len(&self) -> u32 {
         self.columns.len()
     }
 
-    /// Returns the id of a key; if it equals the previous number of keys, the key is new.
+    /// Returns the id of a key, and adds the key if it is new; a new key has the previous number of keys as its id.
     ///
     /// The caller has tested that a text has at most 65,535 bytes.
     pub(super) fn id(&mut self, key: Key<'_>) -> Result<u32, Full> {
@@ -127,7 +127,7 @@ impl Keys {
         }
     }
 
-    /// Returns the columns, as [`KeyColumns::finish`] does.
+    /// Returns the three columns of the keys of an `.hpt` file, as [`KeyColumns::finish`] does.
     pub(super) fn finish(self) -> (Vec<U64>, Vec<u8>, Vec<u8>) {
         self.columns.finish()
     }
@@ -137,7 +137,7 @@ fn next_id(words: &[U64]) -> Result<u32, Full> {
     u32::try_from(words.len()).ok().filter(|&id| id < u32::MAX - 1).ok_or(Full)
 }
 
-/// Returns the text that begins at `start` in a valid column of texts.
+/// Returns the text of the key that begins at `start` in a valid column of key texts.
 pub(super) fn text_at(text: &[u8], start: u64) -> &[u8] {
     let start = usize::try_from(start).expect("it lies in memory");
     let (length, rest) = text[start..].split_at(2);

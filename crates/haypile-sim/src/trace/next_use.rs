@@ -14,7 +14,7 @@ use super::{Trace, TraceError};
 /// Requests whose next uses are written at once.
 const BLOCK: usize = 1 << 16;
 
-/// The next use of each request's key, as the number of a later request; [`u32::MAX`] means never.
+/// For each request of a trace, the number of the next request for the same key; [`u32::MAX`] stands for none.
 #[derive(Debug)]
 pub struct NextUse<'a>(NextUseColumn<'a>);
 
@@ -36,7 +36,8 @@ impl Deref for NextUse<'_> {
 }
 
 impl Trace {
-    /// Returns the next use of each request's key: the trace's own column, or a computed one.
+    /// Returns, for each request, the number of the next request for the same key: from the trace's own column, or
+    /// computed with up to `memory_bytes` of memory for the result.
     ///
     /// The trace's own column is tested in one pass over the requests, each time, with 4 bytes of
     /// memory per key. A new column is made in one pass from the end, with as much memory, and is
@@ -55,8 +56,8 @@ impl Trace {
         }))
     }
 
-    /// Returns the next use of each request's key, as [`next_use_within`](Self::next_use_within)
-    /// does with 256 MiB of memory.
+    /// Returns, for each request, the number of the next request for the same key, as
+    /// [`next_use_within`](Self::next_use_within) does with 256 MiB of memory.
     ///
     /// # Errors
     /// [`TraceError::NextUse`] if the trace's own column is wrong, [`TraceError::Temporary`] if a
@@ -100,7 +101,7 @@ fn wrong(before: &[U32], id: U32, announced: u32, actual: Option<usize>) -> Trac
     }
 }
 
-/// Computes the column with the next use of each request's key.
+/// Computes, for each request, the number of the next request for the same key, as a column.
 pub(super) fn compute(ids: &[U32], keys: u32, memory_bytes: usize) -> Result<Bytes, TraceError> {
     // By id, the request that was seen last, which is the next one when looking from the end.
     let mut next = vec![u32::MAX; keys as usize];

@@ -15,8 +15,8 @@ pub enum Op {
 }
 
 impl Op {
-    /// Returns the operation that a trace's column encodes as `number`. Any number that is neither
-    /// a read nor a write is a deletion, because the column was checked before.
+    /// Returns the operation that `number` encodes in a trace. Any number that is neither a read nor a write is a
+    /// deletion, because the column of operations was checked before.
     #[inline]
     pub fn from_number(number: u8) -> Self {
         match number {
@@ -39,20 +39,20 @@ pub enum Key<'a> {
 /// One request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// The key that is requested.
+    /// The key that the request reads, writes or deletes.
     pub key: Key<'a>,
-    /// The size of the value in bytes, if the trace states it.
+    /// The size of the value in bytes; `None` if the trace does not state it.
     pub size_bytes: Option<u64>,
     /// The operation of the request: read, write or delete.
     pub op: Op,
-    /// The time of the request in microseconds of the trace's own clock, if the trace states it.
+    /// The time of the request in microseconds of the trace's own clock; `None` if the trace does not state it.
     pub time_us: Option<u64>,
-    /// The TTL of the value in microseconds from this request on, if the trace states it.
+    /// The TTL of the value in microseconds, from this request on; `None` if the trace does not state it.
     pub ttl_us: Option<u64>,
 }
 
 impl<'a> Request<'a> {
-    /// Creates a request that reads a key, without a size or a time.
+    /// Creates a request that reads a key, without a size, a time or a TTL.
     pub fn read(key: Key<'a>) -> Self {
         Self { key, size_bytes: None, op: Op::Read, time_us: None, ttl_us: None }
     }

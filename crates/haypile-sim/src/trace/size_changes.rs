@@ -5,16 +5,16 @@ use zerocopy::little_endian::U32;
 /// The mark of a key without an undecided request.
 const NONE: u32 = u32::MAX;
 
-/// The requests of a trace whose size differs from the previous size of their key.
+/// The requests of a trace for a value whose size differs from the previous size under the same key.
 ///
 /// The size of a value is the last one that was logged. A shorter request that is followed by one of the
 /// old size is a transfer that was broken off: it says nothing of the value.
 #[derive(Debug, Default)]
 pub(crate) struct SizeChanges {
-    /// Whether any request has another size than the previous one for its key.
+    /// Whether any request of the trace has another size than the previous one for its key.
     pub(crate) is_any: bool,
-    /// Numbers of the requests whose transfer was broken off, in order, with the full size of the
-    /// value.
+    /// Numbers of the requests whose transfer was broken off, in ascending order, with the full size of the value in
+    /// bytes.
     pub(crate) broken_off: Vec<(u32, u32)>,
 }
 
@@ -28,7 +28,7 @@ struct KnownSize {
 }
 
 impl SizeChanges {
-    /// Finds the changed sizes in the column of sizes, of a trace with `keys` distinct keys.
+    /// Finds the requests with a changed size in a trace with `keys` distinct keys.
     pub(super) fn of(ids: &[U32], sizes: &[U32], keys: u32) -> Self {
         let unknown = KnownSize { is_known: false, bytes: 0, undecided: NONE };
         let mut known = vec![unknown; keys as usize];

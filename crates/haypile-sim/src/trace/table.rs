@@ -44,7 +44,7 @@ impl Trace {
         Self::checked(image).map_err(|source| TraceError::Hpt { path: path.to_path_buf(), source })
     }
 
-    /// Creates a trace from the bytes of an `.hpt` file; `name` is its name in errors.
+    /// Creates a trace from the bytes of an `.hpt` file; errors call it `name`.
     ///
     /// # Errors
     /// [`TraceError::Hpt`] if they are not a sound `.hpt` file, which the message calls `name`.
@@ -53,7 +53,7 @@ impl Trace {
             .map_err(|source| TraceError::Hpt { path: name.into(), source })
     }
 
-    /// Creates a trace from an `.hpt` image that this program just made.
+    /// Creates a trace from the bytes of an `.hpt` file that this program has just made.
     pub(super) fn from_own(image: Bytes) -> Result<Self, TraceError> {
         let name = || std::env::temp_dir().join("a temporary trace");
         Self::checked(image).map_err(|source| TraceError::Hpt { path: name(), source })
@@ -78,18 +78,18 @@ impl Trace {
         &self.image
     }
 
-    /// Returns the number of requests.
+    /// Returns the number of requests in the trace.
     pub fn requests(&self) -> usize {
         self.columns.requests
     }
 
-    /// Returns the number of distinct keys.
+    /// Returns the number of distinct keys in the trace.
     pub fn keys(&self) -> u32 {
         self.columns.keys
     }
 
-    /// Returns the key of each request, as a number below [`keys`](Self::keys). Keys are numbered in order of first
-    /// appearance.
+    /// Returns the key of each request, as an id: a number below [`keys`](Self::keys). Keys are numbered in order of
+    /// first appearance.
     pub fn ids(&self) -> &[U32] {
         // The check refuses an image without ids.
         self.u32s(ColumnType::Ids).unwrap_or_default()
@@ -100,8 +100,8 @@ impl Trace {
         self.u32s(ColumnType::Sizes)
     }
 
-    /// Returns the changes of sizes from one request of a key to the next. The first call makes a pass over
-    /// the trace.
+    /// Returns the requests with another size than the previous request for the same key. The first call makes a pass
+    /// over the trace.
     pub(crate) fn size_changes(&self) -> &SizeChanges {
         self.size_changes.get_or_init(|| {
             let sizes = self.sizes().unwrap_or_default();
@@ -126,8 +126,8 @@ impl Trace {
         self.u64s(ColumnType::Ttls)
     }
 
-    /// Returns the number of the next request for the same key, for each request; [`u32::MAX`] is never. `None` if the
-    /// trace has no such column: see [`compute_next_use`](Self::compute_next_use).
+    /// Returns, for each request, the number of the next request for the same key, or [`u32::MAX`] if there is none.
+    /// `None` if the trace has no such column: see [`compute_next_use`](Self::compute_next_use).
     ///
     /// An entry is `u32::MAX`, or the number of a later request. Whether it is the right one is
     /// not tested here: [`compute_next_use`](Self::compute_next_use) does.
@@ -135,38 +135,42 @@ impl Trace {
         self.u32s(ColumnType::NextUse)
     }
 
-    /// Returns the rate, the seed and the totals of the whole trace that a [sample](Self::sample) keeps; `None` if this trace is whole.
+    /// Returns the information about the whole trace that a [sample](Self::sample) keeps: the rate, the seed and the
+    /// totals; `None` if this trace is whole.
     pub fn sample_of(&self) -> Option<Sample<'_>> {
         self.u64s(ColumnType::Sample).map(Sample::new)
     }
 
-    /// Returns the number of requests; of a sample, those of the whole trace.
+    /// Returns the number of requests of the trace, or for a sample, of the whole trace from which it was taken.
     pub fn whole_requests(&self) -> u64 {
         self.sample_of().map_or(self.requests() as u64, |sample| sample.requests())
     }
 
-    /// Returns the number of distinct keys; of a sample, an estimate of those of the whole trace.
+    /// Returns the number of distinct keys of the trace, or for a sample, an estimate of those of the whole trace.
     pub fn whole_keys(&self) -> u64 {
         self.scaled_up(u64::from(self.keys()))
     }
 
-    /// Returns the number of requests of this trace before a request of the whole one, which is named by its number there.
+    /// Returns the number of requests in this trace before request number `request` of the whole trace; they differ if
+    /// this trace is a sample.
     pub(crate) fn place(&self, request: u64) -> usize {
         let sampled = self.sample_of().map_or(request, |sample| sample.mark_near(request).sampled);
         usize::try_from(sampled).expect("a place in memory")
     }
 
-    /// Scales a count, or a size of a cache, from this trace to the whole one; it stays the same if this trace is whole.
+    /// Scales a count or a cache size from this trace, if it is a sample, to the whole trace; otherwise returns it
+    /// unchanged.
     pub(crate) fn scaled_up(&self, count: u64) -> u64 {
         self.sample_of().map_or(count, |sample| sample.scaled_up(count))
     }
 
-    /// Scales a capacity from the whole trace to this one, to at least 1; it stays the same if this trace is whole.
+    /// Scales a cache size from the whole trace to this trace, if it is a sample, to at least 1; otherwise returns it
+    /// unchanged.
     pub fn scaled_capacity(&self, capacity: u64) -> u64 {
         self.sample_of().map_or(capacity, |sample| sample.scaled_down(capacity))
     }
 
-    /// Returns the key of an id.
+    /// Returns the key (a number or a text) that the trace calls `id`.
     ///
     /// # Panics
     /// If `id` is not below [`keys`](Self::keys).
@@ -181,7 +185,7 @@ impl Trace {
         }
     }
 
-    /// Returns the number of bytes of the key of an id as text: a number counts its decimal digits.
+    /// Returns the length in bytes of the key `id` as text; a number counts its decimal digits.
     ///
     /// # Panics
     /// If `id` is not below [`keys`](Self::keys).
@@ -192,7 +196,7 @@ impl Trace {
         }
     }
 
-    /// Returns the columns, for a trace that differs in some of them.
+    /// Returns all columns of the trace, from which a trace with some other columns can be assembled.
     pub(super) fn parts(&self) -> Parts<'_> {
         let columns = ColumnType::ALL.iter().filter_map(|&kind| Some((kind, self.bytes(kind)?)));
         Parts { requests: self.requests(), keys: self.keys(), columns: columns.collect() }

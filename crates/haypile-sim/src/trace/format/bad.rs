@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Characters of the offending text that a message shows.
 const SHOWN_CHARS: usize = 40;
 
-/// The position of a line or record in a file, for messages.
+/// The position of a bad line or record in a trace file, for error messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadPlace {
     /// Number of the line, counted from 1.
@@ -26,9 +26,9 @@ pub enum BadPlace {
 pub struct BadRecord {
     /// The path of the file with the bad line or record.
     pub path: PathBuf,
-    /// The position of the bad line or record in the file.
+    /// The position of the bad line or record in the file: the number of the line, or of the record and its first byte.
     pub place: BadPlace,
-    /// A description of what was expected, and of what was found instead.
+    /// A description of what the parser expected in the line or record, and of what it found instead.
     pub reason: String,
 }
 
@@ -44,8 +44,8 @@ impl fmt::Display for BadRecord {
     }
 }
 
-/// The reason why a parser refuses a line or record. It becomes text only when it is reported,
-/// because a file may have millions of bad lines.
+/// The reason why a parser refuses a line or record of a trace. It becomes text only when it is reported, because a
+/// file may have millions of bad lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Bad<'a> {
     expected: Cow<'static, str>,
@@ -67,7 +67,7 @@ impl fmt::Display for Bad<'_> {
     }
 }
 
-/// A part of a trace's text, quoted, escaped and shortened for messages.
+/// A part of a trace's text, which is displayed quoted, escaped and shortened in error messages.
 pub(super) struct Shown<'a>(pub(super) &'a [u8]);
 
 impl fmt::Display for Shown<'_> {

@@ -4,18 +4,18 @@ use super::super::{Request, TraceError};
 use super::bad::Bad;
 use super::entry::Parsed;
 
-/// The size of blocks into which requests of a block trace are divided: a multiple of 512 bytes.
+/// The size of the blocks into which the requests of a block trace are divided: a multiple of 512 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockSize(u64);
 
-/// The size of a disk's sector in bytes, the unit of addresses in block traces.
+/// The size of a disk sector in bytes, which is the unit of addresses in block traces.
 pub(super) const SECTOR_BYTES: u64 = 512;
 
 impl BlockSize {
     /// The block size of one sector.
     pub(super) const SECTOR: Self = Self(SECTOR_BYTES);
 
-    /// Creates a block size, or fails if it is not a multiple of a sector.
+    /// Creates a block size from a number of bytes, which must be a multiple of 512 (a sector).
     ///
     /// # Errors
     /// [`TraceError::BlockSize`] if it is not a multiple of 512 bytes, or 0.
@@ -27,13 +27,13 @@ impl BlockSize {
         }
     }
 
-    /// Returns the size in bytes.
+    /// Returns the block size in bytes.
     pub fn bytes(self) -> u64 {
         self.0
     }
 
-    /// Returns the number of the first block that a range of bytes touches, and the number of
-    /// blocks; `None` if the range ends beyond 2^64.
+    /// Returns the number of the first block that a range of bytes touches, and how many blocks it touches; `None` if
+    /// the range ends beyond 2^64.
     pub(super) fn touched(self, offset: u64, bytes: u64) -> Option<(u64, u64)> {
         let first = offset / self.0;
         let end = offset.checked_add(bytes)?.div_ceil(self.0);
@@ -51,15 +51,15 @@ impl Default for BlockSize {
 /// Bits of a key that hold the number of a block; those above hold the device.
 const BLOCK_BITS: u32 = 48;
 
-/// The largest device number that fits into a key of a block trace.
+/// The largest device number that fits into a key of a block trace, next to the block number.
 pub(super) const MAX_DEVICE: u64 = (1 << (u64::BITS - BLOCK_BITS)) - 1;
 
-/// A description, for messages, of the block numbers that fit into a key.
+/// A description of the block numbers that fit into a key, for error messages.
 pub(super) const EXPECTED_BLOCKS: &str = "blocks below 2^48";
 
-/// Returns the requests for the blocks of a device, at most [`MAX_DEVICE`], that the range
-/// `(offset, bytes)` touches. All are like `like`, with the size of a block; `found` is the text of
-/// the request, for messages.
+/// Returns a request for each block of a device that a range of bytes touches. The device is at most [`MAX_DEVICE`],
+/// the range is `(offset, bytes)`, and all requests are like `like`, with the size of a block; `found` is the text of
+/// the request, for error messages.
 pub(super) fn blocks_of_device<'a>(
     like: Request<'a>,
     device: u64,

@@ -20,7 +20,7 @@ use super::{field, operation};
 use layout::Layout;
 use split::Splitter;
 
-/// A parser of the lines of a CSV trace after the header.
+/// A parser of the lines of a CSV trace.
 pub(super) struct Csv {
     layout: Layout,
     splitter: Splitter,
@@ -42,8 +42,8 @@ enum Comments {
 }
 
 impl Csv {
-    /// Determines the columns of a CSV trace from its first lines, at least one, which are not
-    /// blank. The error names the missing column and the option that states it.
+    /// Creates a parser for a CSV trace, with the columns that its first lines and the options state. There is at least
+    /// one line, and none is blank. The error names the missing column and the option that states it.
     pub(super) fn new(lines: &[&[u8]], options: &CsvOptions) -> Result<Self, String> {
         let is_comment = |line: &&&[u8]| line.starts_with(b"#");
         let comments = if lines.iter().all(|line| is_comment(&line)) {
@@ -78,17 +78,18 @@ impl Csv {
         Ok(Self { layout, splitter, header, model: "the first line", comments: Comments::No })
     }
 
-    /// Returns the number of columns of each line.
+    /// Returns the number of columns in each line of the CSV trace.
     pub(super) fn columns(&self) -> usize {
         self.layout.columns
     }
 
-    /// Whether the requests of the CSV trace have times.
+    /// Whether the CSV trace has a column with the times of requests.
     pub(super) fn has_times(&self) -> bool {
         self.layout.time.is_some()
     }
 
-    /// Returns a note about a column that is ignored although readers may expect it to count.
+    /// Returns a note about a CSV column that is ignored although users may expect it to count; `None` if there is
+    /// none.
     pub(super) fn note(&self) -> Option<String> {
         if self.layout.ttl.is_some() && self.layout.time.is_none() {
             return Some("the TTLs are ignored: without times, nothing expires".to_owned());

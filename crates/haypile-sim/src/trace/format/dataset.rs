@@ -95,7 +95,8 @@ impl DataSet {
         }
     }
 
-    /// Returns the columns of a data set that is in CSV; `None` for other formats.
+    /// Returns the CSV options (columns, delimiter and so on) with which a data set is read; `None` if its format is
+    /// not CSV.
     pub(super) fn csv(self) -> Option<CsvOptions> {
         let (columns, has_header) = match self {
             Self::Twitter => ("time=1,key=2,size=4,op=6,ttl=7", Some(false)),
@@ -150,8 +151,7 @@ impl DataSetLines {
         Self { set, block_size, devices: HashMap::new(), key: Vec::new(), parts: 0 }
     }
 
-    /// Returns a note on the lines that were interpreted differently from what they state, if there
-    /// were any.
+    /// Returns a note on how many lines were interpreted differently from what they state; `None` if there were none.
     pub(super) fn note(&self) -> Option<String> {
         (self.parts > 0).then(|| {
             format!("{} reads of a part of an object are read as reads of the whole", self.parts)

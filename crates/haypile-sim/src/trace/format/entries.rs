@@ -31,14 +31,14 @@ use super::{Format, recognise};
 /// Bad entries that a report describes; the others are only counted.
 const DESCRIBED: usize = 10;
 
-/// A reader that passes the requests of inputs to a sink, and counts bad lines and records.
+/// A reader that passes the requests of a trace's inputs to a sink, and counts bad lines and records.
 pub(super) struct Entries<'s, S: ?Sized> {
     pub(super) options: ReadOptions,
     pub(super) report: ReadReport,
     sink: &'s mut S,
 }
 
-/// Counts of requests, and of bad lines and records, of one input.
+/// Counts of requests, and of bad lines and records, in one input of a trace.
 pub(super) struct InputTally {
     pub(super) path: PathBuf,
     bad: u64,
@@ -81,14 +81,15 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
         Self { options, report, sink }
     }
 
-    /// Reads one input of a trace to its end.
+    /// Reads one input of a trace to its end, and passes its requests to the sink.
     pub(super) fn input(&mut self, mut input: Input<'_>) -> Result<(), TraceError> {
         let mut tally = InputTally::new(input.name());
         self.by_format(&mut input, &mut tally)?;
         self.end(&input, tally)
     }
 
-    /// Adds the counts of an input that was read to its end to the report.
+    /// Adds the counts of an input that was read to its end to the report; returns an error if most of the input, or
+    /// all of it, is bad.
     pub(super) fn end(&mut self, input: &Input<'_>, tally: InputTally) -> Result<(), TraceError> {
         self.report.bytes_read += input.offset();
         if tally.backwards > 0 {
@@ -308,8 +309,8 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
         }
     }
 
-    /// Passes a request to the sink `count` times, at least once; returns the same as
-    /// [`Self::try_push`].
+    /// Passes a request to the sink `count` times, at least once; returns the limit (of its size or key) that the
+    /// request exceeds, if any.
     pub(super) fn repeat(
         &mut self,
         request: Request<'_>,
@@ -378,7 +379,7 @@ fn layout_error(input: &Input<'_>, problem: String) -> TraceError {
     TraceError::Layout { path: input.name().to_path_buf(), problem }
 }
 
-/// Returns whether the requests of a CSV input have times; nothing of it has been read yet.
+/// Returns whether a CSV input, of which nothing has been read yet, has a column with the times of requests.
 pub(super) fn has_times(input: &mut Input<'_>, options: &ReadOptions) -> Result<bool, TraceError> {
     let (head, whole) = input.head()?;
     let lines = recognise::lines(head, whole);
@@ -386,7 +387,7 @@ pub(super) fn has_times(input: &mut Input<'_>, options: &ReadOptions) -> Result<
     Ok(parser.is_some_and(|parser| parser.has_times()))
 }
 
-/// Creates the parser of a CSV input, from its first lines.
+/// Creates the parser of a CSV input, from the input's first lines and the options.
 pub(super) fn csv(
     input: &mut Input<'_>,
     format: Format,

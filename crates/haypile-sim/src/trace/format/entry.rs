@@ -4,11 +4,11 @@ use super::super::{Key, Op, Request};
 use super::bad::Bad;
 use super::field;
 
-/// Largest number of requests that one line may stand for: 512 MiB in blocks of 512 bytes, or a
-/// count of requests. A line with more is bad.
+/// Largest number of requests that one line of a trace may stand for: 512 MiB in blocks of 512 bytes, or a count of
+/// requests. A line with more is bad.
 pub const MAX_RUN: u64 = 1 << 20;
 
-/// The requests that one line of a trace stands for: none, one or several.
+/// The requests that a parsed line of a trace stands for: none, one or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parsed<'a> {
     /// No request: a blank line, a break point.
@@ -23,7 +23,7 @@ pub(super) enum Parsed<'a> {
     Run { like: Request<'a>, first: u64, count: u64 },
 }
 
-/// A request that owns its key.
+/// A request of a trace that owns the bytes of its key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct OwnedRequest {
     pub(super) key: Vec<u8>,
@@ -34,7 +34,7 @@ pub(super) struct OwnedRequest {
 }
 
 impl OwnedRequest {
-    /// Returns the request with a borrowed key, which is a number if it is written as one.
+    /// Returns the request with a borrowed key. A key that is written as a number becomes one.
     pub(super) fn request(&self) -> Request<'_> {
         Request {
             key: field::key(&self.key),
@@ -51,7 +51,7 @@ pub(super) trait LineParser {
     fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Parsed<'a>, Bad<'a>>;
 }
 
-/// A parser of a binary format of traces, whose records have one length.
+/// A parser of a binary format of traces whose records all have the same length.
 pub(super) trait RecordParser {
     /// Bytes of a record, never 0.
     fn record_bytes(&self) -> usize;
@@ -61,8 +61,8 @@ pub(super) trait RecordParser {
 }
 
 impl<'a> Parsed<'a> {
-    /// Returns the requests like `like` for `count` consecutive keys from `first` on. `found` is
-    /// the text of the line, for the error if they are too many.
+    /// Returns requests for `count` consecutive keys from `first` on, all like `like`. `found` is the text of the line,
+    /// for the error if they are too many.
     pub(super) fn run(
         like: Request<'a>,
         first: u64,

@@ -4,12 +4,12 @@ use super::super::Key;
 use super::bad::Bad;
 use super::options::TimeUnit;
 
-/// Parses a decimal number; surrounding blanks and leading zeros are allowed.
+/// Parses a decimal number in a trace's text; surrounding blanks and leading zeros are allowed.
 pub(super) fn decimal(text: &[u8]) -> Option<u64> {
     digits(text.trim_ascii())
 }
 
-/// Parses a decimal number; the error states `expected` as the expected text.
+/// Parses a decimal number in a trace's text; the error says that `expected` was expected.
 pub(super) fn number<'a>(text: &'a [u8], expected: &'static str) -> Result<u64, Bad<'a>> {
     decimal(text).ok_or_else(|| Bad::new(expected, text))
 }
@@ -28,7 +28,7 @@ fn digits(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// Parses a hexadecimal number after `0x`, or a decimal one.
+/// Parses a hexadecimal number that begins with `0x`, or a decimal number.
 pub(super) fn decimal_or_hex(text: &[u8]) -> Option<u64> {
     match text {
         [b'0', b'x' | b'X', hex @ ..] => {
@@ -40,8 +40,8 @@ pub(super) fn decimal_or_hex(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// Parses a key of a trace: as a number if its text is the normal form of one, so that `7` and `07`
-/// stay two keys and every number can be turned back into its text.
+/// Parses the text of a trace's key: it becomes a number if it is the normal form of one, so that `7` and `07` stay two
+/// keys and every number can be turned back into its text.
 pub(super) fn key(text: &[u8]) -> Key<'_> {
     if matches!(text, [b'0', _, ..]) {
         return Key::Text(text);
@@ -49,7 +49,8 @@ pub(super) fn key(text: &[u8]) -> Key<'_> {
     digits(text).map_or(Key::Text(text), Key::Number)
 }
 
-/// Parses a time, whole or with a fraction, in microseconds; smaller fractions are cut off.
+/// Parses the text of a time (a whole number or a decimal fraction) in the given unit, and returns it in microseconds;
+/// smaller fractions are cut off.
 pub(super) fn time_us(text: &[u8], unit: TimeUnit) -> Option<u64> {
     let text = text.trim_ascii();
     let point = memchr::memchr(b'.', text);
@@ -80,7 +81,7 @@ pub(super) fn time_us(text: &[u8], unit: TimeUnit) -> Option<u64> {
     whole.checked_mul(multiplier)?.checked_add(rest)
 }
 
-/// Whether a text is a number, whole or with a fraction, of any size.
+/// Whether a text is a whole number or a decimal fraction, of any size.
 pub(super) fn is_fractional(text: &[u8]) -> bool {
     let text = text.trim_ascii();
     let points = memchr::memchr_iter(b'.', text).count();

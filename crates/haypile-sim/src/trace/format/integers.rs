@@ -4,7 +4,7 @@ use super::super::{Key, Request};
 use super::bad::Bad;
 use super::entry::RecordParser;
 
-/// The width and byte order of the integers in a trace of numbers.
+/// The width and byte order of the integers in a binary trace that contains only key numbers.
 #[derive(Clone, Copy)]
 pub(super) enum Integers {
     U32Le,
@@ -32,7 +32,7 @@ impl RecordParser for Integers {
     }
 }
 
-/// Returns the first `N` bytes of a record, which has at least `N`.
+/// Returns the first `N` bytes of a binary record, which has at least `N`.
 pub(super) fn array<const N: usize>(record: &[u8]) -> [u8; N] {
     *record.first_chunk().expect("a record has as many bytes as its format says")
 }

@@ -24,13 +24,13 @@ pub(super) const HEADER_BYTES: usize = 8_192;
 
 const MICROSECONDS: u64 = 1_000_000;
 
-/// A parser of LCS traces (libCacheSim), with the version of the format.
+/// A parser of LCS traces (a format of libCacheSim), for one version of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lcs(u8);
 
 impl Lcs {
-    /// Returns the parser for the version that a header states; `None` if it is not an LCS header,
-    /// or its version is unknown.
+    /// Returns the parser for the format version that an LCS trace's header states; `None` if the header is not that of
+    /// an LCS trace, or the version is unknown.
     pub(super) fn of(header: &[u8]) -> Option<Self> {
         let is_header = header.len() >= HEADER_BYTES
             && header.starts_with(&MAGIC)

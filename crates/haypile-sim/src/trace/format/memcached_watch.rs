@@ -22,8 +22,8 @@ const WAIT_US: u64 = 1_000_000;
 /// Requests that wait at most.
 const MOST_WAITING: usize = 1 << 16;
 
-/// A parser of the output of memcached's `watch`, which holds back lookups until it is known
-/// whether a write follows.
+/// A parser of the output of memcached's `watch` command, which holds a lookup back until it is known whether a write
+/// of the same connection follows.
 #[derive(Default)]
 pub(super) struct MemcachedWatch {
     waiting: VecDeque<Waiting>,
@@ -44,7 +44,7 @@ struct Waiting {
 }
 
 impl MemcachedWatch {
-    /// Returns a note on the requests that memcached's lines do not state, or do not distinguish.
+    /// Returns a note on the requests that memcached's output does not contain, or does not distinguish.
     pub(super) fn note(&self) -> String {
         let lost = match self.lost {
             0 => String::new(),
@@ -55,7 +55,7 @@ impl MemcachedWatch {
         )
     }
 
-    /// Returns the requests that are still held back at the end of the input.
+    /// Returns the requests that the parser still holds back at the end of the input.
     pub(super) fn finish(&mut self) -> &[OwnedRequest] {
         self.ready.clear();
         self.lookups.clear();

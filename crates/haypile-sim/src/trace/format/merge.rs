@@ -76,8 +76,8 @@ impl Pending {
     }
 }
 
-/// Reads several inputs with times and passes their requests to the sink of `entries`, merged by
-/// time. Of equal times the earlier input goes first, and each input keeps its own order.
+/// Reads several inputs whose requests have times, and passes their requests to the sink of `entries`, merged by time.
+/// Of equal times the earlier input goes first, and each input keeps its own order.
 pub(super) fn read<S: Sink + ?Sized>(
     inputs: Vec<Input<'_>>,
     entries: &mut Entries<'_, S>,

@@ -42,7 +42,7 @@ pub use read::{ReadReport, TraceReader, read};
 pub use recording::{RecordingSummary, group as group_recordings};
 pub use web::Statuses;
 
-/// A file format of traces.
+/// A file format of traces that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
@@ -163,8 +163,8 @@ impl Format {
         }
     }
 
-    /// Whether the format is a log of a web server, a proxy or a content delivery network, which
-    /// states the bytes sent.
+    /// Whether the format is a log of a web server, a proxy or a content delivery network, whose lines state the bytes
+    /// sent.
     pub fn is_web_log(self) -> bool {
         web::FORMATS.contains(&self)
     }

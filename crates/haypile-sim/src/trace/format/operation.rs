@@ -5,12 +5,12 @@ use super::super::Op;
 /// The longest word of [`operation`].
 const LONGEST_WORD_BYTES: usize = 9;
 
-/// A description of the allowed operations, for messages.
+/// A description of the operations that may be written in a trace, for error messages.
 pub(super) const EXPECTED: &str =
     "an operation (r, read, get, load, 28; w, write, set, put, store, 2a; d, delete, ...)";
 
-/// Parses the name of an operation in either case: words and letters, the verbs of memcached, and
-/// SCSI commands known to [`scsi`] as two hexadecimal digits, with or without `0x`.
+/// Parses the name of a trace's operation in upper or lower case: words, letters, verbs of memcached, and SCSI commands
+/// known to [`scsi`] as two hexadecimal digits, with or without `0x`.
 ///
 /// What changes a value in place (`incr`, `append`, ...) counts as a write, `gat` as a read.
 pub(super) fn operation(text: &[u8]) -> Option<Op> {
@@ -34,11 +34,12 @@ pub(super) fn operation(text: &[u8]) -> Option<Op> {
     })
 }
 
-/// A description of the allowed SCSI commands, for messages.
+/// A description of the SCSI commands that may be written in a trace, for error messages.
 pub(super) const EXPECTED_SCSI: &str =
     "a SCSI read (08, 28, 88, a8) or write (0a, 2a, 8a, aa) command";
 
-/// Returns the operation of a SCSI command number: READ and WRITE of 6, 10, 12 and 16 bytes.
+/// Returns the operation (read or write) of a SCSI command number; `None` if it is neither a READ nor a WRITE of 6, 10,
+/// 12 or 16 bytes.
 pub(super) fn scsi(command: u16) -> Option<Op> {
     match command {
         0x08 | 0x28 | 0x88 | 0xa8 => Some(Op::Read),

@@ -7,22 +7,23 @@ use super::Format;
 use super::blocks::BlockSize;
 use super::web::Statuses;
 
-/// Options for reading traces. By default, the format is recognised, and reading stops at the first
-/// bad line.
+/// Options for reading traces. By default, the format is recognised, and reading stops at the first bad line, except in
+/// logs of web servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// The format of the trace; `None` recognises it by name and content.
     pub format: Option<Format>,
-    /// The way in which lines of an SPC trace are interpreted.
+    /// Options for traces in CSV: columns, delimiter and header.
     pub spc_as: SpcAs,
-    /// The size of the blocks that requests of a block trace are divided into; `None` for the data
-    /// set's own, for 512 bytes in [`SpcAs::Blocks`], and otherwise for no division.
+    /// The size of the blocks into which requests of a block trace are divided; `None` for the data set's own size, for
+    /// 512 bytes in [`SpcAs::Blocks`], and otherwise for no division.
     pub block_size: Option<BlockSize>,
     /// Options for CSV traces.
     pub csv: CsvOptions,
-    /// The statuses of responses that a cache stores, for logs of web servers.
+    /// The HTTP statuses of responses that a cache stores; in logs of web servers, requests with other statuses are
+    /// left out.
     pub statuses: Statuses,
-    /// Whether bad lines and records are skipped and counted, instead of ending the reading.
+    /// Whether bad lines and records of the trace are skipped and counted, instead of ending the reading with an error.
     pub skip_bad: bool,
 }
 
@@ -49,33 +50,33 @@ impl FromStr for SpcAs {
     }
 }
 
-/// Options for CSV traces. By default, all of them are derived from the first line.
+/// Options for traces in CSV. By default, all of them are derived from the first line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CsvOptions {
-    /// The delimiter of CSV columns; `None` for the most frequent of comma, tab, semicolon and `|`
-    /// in the first line, or for blanks if it has none of these.
+    /// The delimiter of CSV columns; `None` for the most frequent of comma, tab, semicolon and `|` in the first line,
+    /// or for blanks if the line has none of these.
     pub delimiter: Option<Delimiter>,
-    /// Whether the first line names the CSV columns; `None` if it does when a column is asked for
-    /// by name, or when it has a usual name.
+    /// Whether the first line of the CSV file names the columns; `None` if it does when a column is requested by name,
+    /// or when it contains a usual name.
     pub has_header: Option<bool>,
-    /// The CSV column with the key.
+    /// The CSV column that contains the key of the request.
     pub key: CsvColumn,
     /// The CSV column with the size of the value in bytes.
     pub size: CsvColumn,
-    /// The CSV column with the operation.
+    /// The CSV column with the operation, such as `get` or `set`.
     pub op: CsvColumn,
     /// The CSV column with the time of the request.
     pub time: CsvColumn,
-    /// The CSV column with the number of times that the request was made.
+    /// The CSV column that states how often the request was made.
     pub count: CsvColumn,
-    /// The CSV column with the TTL, in seconds unless its name ends in `_ms`, `_us` or `_ns`.
+    /// The CSV column with the TTL of the value, in seconds unless the column's name ends in `_ms`, `_us` or `_ns`.
     pub ttl: CsvColumn,
-    /// The unit of times in CSV; `None` for the one in the column's name (`_ms`, `_us`, `_ns`), or
-    /// else for seconds. Fractions are allowed.
+    /// The unit of the times in CSV; `None` for the unit in the column's name (`_ms`, `_us`, `_ns`), or else for
+    /// seconds. Fractions are allowed.
     pub time_unit: Option<TimeUnit>,
 }
 
-/// The delimiter of CSV columns.
+/// The delimiter between CSV columns: a byte, or blanks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delimiter {
     /// One byte. Columns that contain it are quoted with `"`.
@@ -104,7 +105,7 @@ impl FromStr for Delimiter {
     }
 }
 
-/// The CSV column of a role: by name, by number, or none.
+/// The CSV column for a role (key, size and so on): stated by name, by number, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CsvColumn {
     /// The column with a usual name.
@@ -137,7 +138,7 @@ impl FromStr for CsvColumn {
 }
 
 impl CsvOptions {
-    /// Sets the CSV columns from text such as `key=url,size=3,op=none`, the value of `--columns`.
+    /// Sets the CSV columns from a text such as `key=url,size=3,op=none`, the value of the option `--columns`.
     ///
     /// # Errors
     /// For anything but `key`, `size`, `op`, `time`, `count` and `ttl` before the `=`, for a role that is named
@@ -176,7 +177,7 @@ impl CsvOptions {
     }
 }
 
-/// The unit of times in a trace.
+/// The unit of the times in a trace, from seconds to nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
     /// Seconds, written `s`.
@@ -203,7 +204,7 @@ impl FromStr for TimeUnit {
     }
 }
 
-/// Creates the error for a name that is not among the known ones.
+/// Creates the error for a name (of a format, a unit and so on) that is not among the allowed ones.
 pub(super) fn unknown_name(
     what: &'static str,
     name: &str,

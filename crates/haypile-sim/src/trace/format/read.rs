@@ -12,28 +12,28 @@ use super::options::ReadOptions;
 use super::recording::{self, RecordingSummary};
 use super::{Format, merge, recognise};
 
-/// A report on reading a trace: counts, bad lines and notes.
+/// A report on the reading of a trace: counts of requests, bad lines, and notes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadReport {
-    /// The format of the trace, given or recognised.
+    /// The format of the trace that was read, stated by the user or recognised.
     pub format: Format,
-    /// Number of requests that were passed to the sink.
+    /// Number of requests of the trace that were passed to the sink.
     pub requests: u64,
-    /// Number of bad lines and records that were skipped.
+    /// Number of bad lines and records that were skipped in the trace.
     pub bad: u64,
-    /// The first few skipped lines and records.
+    /// The first few bad lines and records that were skipped in the trace.
     pub first_bad: Vec<BadRecord>,
-    /// Number of bytes read, after decompression.
+    /// Number of bytes of the trace that were read, counted after decompression.
     pub bytes_read: u64,
-    /// Notes on the inputs, such as that a recording has no end mark.
+    /// Notes on the inputs of the trace, such as that a recording has no end mark.
     pub notes: Vec<String>,
-    /// The summary of the recording, if the trace is one.
+    /// The summary of the trace's recordings; `None` if the trace is not a recording.
     pub recording: Option<RecordingSummary>,
 }
 
-/// Reads inputs as one trace: recordings, logs of web servers and CSV with times merged by time, others one after
-/// the other.
+/// Reads several inputs as one trace, and passes its requests to a sink. Recordings, logs of web servers and CSV with
+/// times are merged by time, and others are read one after the other.
 ///
 /// An input is the path of a file, compressed (gz, bz2, xz, zstd, lz4, zip) or not, or `-` for standard
 /// input. The format is that of the options, or recognised, and the same for all.
@@ -93,8 +93,8 @@ impl TraceReader<'static> {
 }
 
 impl<'r> TraceReader<'r> {
-    /// Reads a trace from any reader. `name` is its name in errors, and its file name for
-    /// recognition.
+    /// Creates a reader of a trace from any stream of bytes. `name` is its name in errors, and its file name for
+    /// recognition of the format.
     ///
     /// # Errors
     /// As for [`TraceReader::open`].
@@ -120,7 +120,7 @@ impl<'r> TraceReader<'r> {
         Ok(Self { first, rest, empty, format, options: options.clone() })
     }
 
-    /// Returns the format of the trace, given or recognised. [`Format::Hpt`] is opened by its path
+    /// Returns the format of the trace, stated by the user or recognised. [`Format::Hpt`] is opened by its path
     /// instead.
     pub fn format(&self) -> Format {
         self.format

@@ -38,9 +38,9 @@ const TEXT: [Format; 7] = [
     Format::MemcachedWatch,
 ];
 
-/// Returns the format of a file that starts with `head`, or its possible formats. Magic numbers of
-/// Haypile's own formats have precedence, then the name, then content that cannot be another
-/// format.
+/// Returns the format of a trace file with the name `name` that starts with the bytes `head`, or all possible formats
+/// if it is uncertain. Magic numbers of binary formats have precedence, then the name, then content that cannot be
+/// another format.
 pub(super) fn recognise(
     name: &Path,
     head: &[u8],
@@ -187,7 +187,7 @@ fn contains(line: &[u8], text: &[u8]) -> bool {
     memchr::memmem::find(line, text).is_some()
 }
 
-/// Returns whether the requests of a log have times; nothing of it has been read yet.
+/// Returns whether the requests of a web server's log, of which nothing has been read yet, have times.
 pub(super) fn has_times(
     input: &mut Input<'_>,
     format: Format,
@@ -209,7 +209,7 @@ fn mostly(lines: &[&[u8]], mut is_good: impl FnMut(&[u8]) -> bool) -> bool {
     good * 10 >= lines.len() * 9
 }
 
-/// Returns the first lines of a file that are not blank.
+/// Returns the first lines of a trace file that are not blank, from the bytes `head` at its start.
 pub(super) fn lines(head: &[u8], whole: bool) -> Vec<&[u8]> {
     let head = super::super::input::without_mark(head);
     let complete = match memchr::memrchr(b'\n', head) {

@@ -21,13 +21,13 @@ pub(super) struct Spc {
 }
 
 impl Spc {
-    /// Creates a parser of SPC traces; a block size implies that requests are divided into blocks.
+    /// Creates a parser of SPC traces. A block size, or `read_as` blocks, makes it divide requests into blocks.
     pub(super) fn new(read_as: SpcAs, block_size: Option<BlockSize>) -> Self {
         let sectors = (read_as == SpcAs::Blocks).then_some(BlockSize::SECTOR);
         Self { block_size: block_size.or(sectors), units: None }
     }
 
-    /// Returns a note for readers of the results that equal addresses of several units are one key.
+    /// Returns a note that equal addresses of several storage units are one key, if they are; `None` otherwise.
     pub(super) fn note(&self) -> Option<String> {
         let is_merged = matches!(self.units, Some((_, true)));
         (is_merged && self.block_size.is_none()).then(|| {

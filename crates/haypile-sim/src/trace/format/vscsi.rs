@@ -15,7 +15,7 @@ use super::entry::RecordParser;
 use super::integers::array;
 use super::operation;
 
-/// A version of the vscsi trace format.
+/// A version (1 or 2) of the vscsi trace format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Vscsi {
     V1,

@@ -49,8 +49,7 @@ pub enum SpecError {
     },
 }
 
-/// The usage text of a pattern or distribution: its name, then its fields, optional ones in
-/// brackets.
+/// The usage text of a key pattern or size distribution: its name, then its fields, optional ones in brackets.
 #[derive(Debug)]
 pub(super) struct Usage {
     pub(super) kind: &'static str,
@@ -73,8 +72,8 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Splits a description into its fields; its kind has to be one of `usages`, and `what` names
-    /// these in errors.
+    /// Splits a description such as `zipf:keys=100` into its kind and fields. The kind has to be one of `usages`, and
+    /// `what` names these in errors.
     pub(super) fn split(
         text: &'a str,
         what: &'static str,
@@ -95,13 +94,13 @@ impl<'a> Fields<'a> {
         Ok(Self { kind: usage.kind, usage: usage.text(), left: fields.collect() })
     }
 
-    /// Removes and returns the text of a field, if it is given.
+    /// Removes a field from the description and returns its text; `None` if it is not given.
     pub(super) fn take_text(&mut self, name: &str) -> Option<&'a str> {
         let position = self.left.iter().position(|&(field, _)| field == name)?;
         Some(self.left.remove(position).1)
     }
 
-    /// Removes and parses an optional field.
+    /// Removes an optional field from the description and parses its number, which must be in `range`.
     pub(super) fn take<T: Copy + FromStr + PartialOrd + Display>(
         &mut self,
         name: &'static str,
@@ -114,7 +113,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Removes and parses a required field.
+    /// Removes a required field from the description and parses its number, which must be in `range`.
     pub(super) fn need<T: Copy + FromStr + PartialOrd + Display>(
         &mut self,
         name: &'static str,
@@ -123,7 +122,7 @@ impl<'a> Fields<'a> {
         self.take(name, range)?.ok_or_else(|| self.missing(name))
     }
 
-    /// Removes and parses a required number of bytes, which may have a unit.
+    /// Removes a required field from the description and parses its number of bytes, which may have a unit.
     pub(super) fn need_bytes(&mut self, name: &'static str) -> Result<u32, SpecError> {
         let text = self.take_text(name).ok_or_else(|| self.missing(name))?;
         let bytes = text.parse::<bytesize::ByteSize>().ok();
@@ -133,7 +132,7 @@ impl<'a> Fields<'a> {
             .ok_or_else(|| bad_value(name, text, "bytes from 1 to 4294967295, also as 4KB or 4KiB"))
     }
 
-    /// Returns an error if fields are left, which are unknown.
+    /// Returns an error if unknown fields are left in the description.
     pub(super) fn end(self) -> Result<(), SpecError> {
         match self.left.first() {
             None => Ok(()),

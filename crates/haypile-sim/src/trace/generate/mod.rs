@@ -29,28 +29,27 @@ const PARTS: u64 = 3;
 /// The description of a trace to generate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    /// The patterns of the generated keys.
+    /// The patterns by which the keys of the generated requests are chosen.
     pub mixture: Mixture,
     /// The number of requests to generate.
     pub requests: u64,
-    /// The seed of the trace; another seed gives another trace of the same kind.
+    /// The seed of the random numbers; another seed generates another trace of the same kind.
     pub seed: u64,
-    /// The distribution of the sizes of values; `None` for a trace without sizes. Deletions have
-    /// none in any case.
+    /// The distribution of the sizes of values; `None` for a trace without sizes. Deletions never have a size.
     pub sizes: Option<Sizes>,
-    /// The share of the requests that are writes, from 0 to 1.
+    /// The share of the generated requests that are writes, from 0 to 1.
     pub writes: f64,
-    /// The share of the requests that are deletions, from 0 to 1; both together are at most 1.
+    /// The share of the generated requests that are deletions, from 0 to 1; with the writes at most 1.
     pub deletes: f64,
 }
 
 impl Spec {
-    /// Creates the description of a trace of reads without sizes, with the seed 0.
+    /// Creates the description of a trace to generate that has only reads, no sizes, and the seed 0.
     pub fn new(mixture: Mixture, requests: u64) -> Self {
         Self { mixture, requests, seed: 0, sizes: None, writes: 0.0, deletes: 0.0 }
     }
 
-    /// Returns the generator of the requests.
+    /// Creates the generator of the trace's requests.
     ///
     /// # Errors
     /// [`SpecError`] if a field is out of its range.
@@ -93,7 +92,7 @@ impl Spec {
     }
 }
 
-/// A generator of the requests of a [`Spec`], one by one.
+/// A generator of the requests of a trace that a [`Spec`] describes, one by one.
 #[derive(Clone, Debug)]
 pub struct Generator {
     left: u64,
@@ -115,7 +114,7 @@ struct Turn {
 }
 
 impl Generator {
-    /// Passes all remaining requests to a sink.
+    /// Generates all remaining requests and passes them to a sink.
     ///
     /// # Errors
     /// The first error of the sink.

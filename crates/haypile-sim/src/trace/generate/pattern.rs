@@ -9,7 +9,7 @@ use super::zipf::Zipf;
 /// The largest number of keys of a pattern, and the largest first key.
 const MAX_KEYS: u64 = 1 << 48;
 
-/// A pattern of the order in which keys are requested. Keys are numbers from 0, to which the
+/// A pattern of the order in which keys of a generated trace are requested. Keys are numbers from 0, to which the
 /// mixture adds an offset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -52,26 +52,25 @@ pub enum Pattern {
     },
 }
 
-/// A pattern as a part of a mixture, with its weight.
+/// A key pattern as one part of a mixture, with its weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PatternPart {
-    /// The pattern of this part's keys.
+    /// The pattern by which this part of the mixture chooses keys.
     pub pattern: Pattern,
-    /// The pattern's share of the requests, in proportion to the weights of the other parts.
+    /// The share of the requests that follow this pattern, in proportion to the weights of the other parts.
     pub weight: f64,
-    /// The number of the pattern's first key; `None` for the first one after the keys of the
-    /// previous part.
+    /// The number of the pattern's first key; `None` for the number after the last key of the previous part.
     pub from: Option<u64>,
 }
 
-/// One pattern, or several that alternate at random.
+/// A mixture of key patterns, between which a generated trace alternates at random; or a single pattern.
 ///
 /// As a text: parts joined by `+`, each `PATTERN:FIELD=VALUE,...`, followed by `@WEIGHT` where the
 /// weight is not 1: `zipf:keys=100000,exponent=0.99@0.8+loop:keys=5000@0.2`. Each part has keys of
 /// its own; `from=` states its first key instead, so that parts can share keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mixture {
-    /// The parts of the mixture, at least one.
+    /// The key patterns of the mixture, at least one.
     pub parts: Vec<PatternPart>,
 }
 
@@ -130,7 +129,7 @@ pub(super) fn is_weight(weight: f64) -> bool {
 }
 
 impl Pattern {
-    /// Returns the number of distinct keys of the pattern.
+    /// Returns the number of distinct keys that the pattern can request.
     pub fn keys(&self) -> u64 {
         match *self {
             Self::Zipf { keys, .. }
@@ -141,7 +140,7 @@ impl Pattern {
         }
     }
 
-    /// Checks the fields of the pattern, which a program may have set.
+    /// Checks that the fields of the pattern are in their ranges, because a program may have set them.
     pub(super) fn validate(&self) -> Result<(), SpecError> {
         let within = |field, value: u64, min: u64, max: u64| {
             let allowed = || format!("a number from {min} to {max}");
@@ -168,7 +167,7 @@ impl Pattern {
     }
 }
 
-/// The state of a pattern that generates keys.
+/// The progress of a key pattern that generates keys.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
     pattern: Pattern,
@@ -180,7 +179,7 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Creates the state of a pattern that has been checked.
+    /// Creates the progress of a key pattern before its first key. The pattern has been checked.
     pub(super) fn new(pattern: Pattern, random: Random) -> Self {
         let zipf = match pattern {
             Pattern::Zipf { keys, exponent } => Some(Zipf::new(keys, exponent)),
@@ -189,7 +188,7 @@ impl Walk {
         Self { pattern, zipf, random, requests: 0, at: 0 }
     }
 
-    /// Returns the pattern's next key, from 0.
+    /// Returns the next key of the pattern, as a number from 0.
     pub(super) fn next(&mut self) -> u64 {
         let request = self.requests;
         self.requests += 1;

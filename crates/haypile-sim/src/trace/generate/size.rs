@@ -48,7 +48,7 @@ pub enum SizeDistribution {
     },
 }
 
-/// The rule that decides whether all requests for a key have the same size.
+/// The rule whether the requests for a key all have the same size of the value, or each its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizePer {
     /// The size depends on the key and the seed alone.
@@ -57,7 +57,7 @@ pub enum SizePer {
     Request,
 }
 
-/// The description of the sizes of a generated trace's values.
+/// The description of the sizes of values in a generated trace.
 ///
 /// As a text: `fixed:bytes=4KiB`, `uniform:min=100,max=2000`, `normal:mean=10000,sd=512`,
 /// `lognormal:median=4096,sigma=1.5` or `pareto:min=100,shape=1.2`, each with `per=key` (the
@@ -66,7 +66,7 @@ pub enum SizePer {
 pub struct Sizes {
     /// The distribution of the values' sizes.
     pub distribution: SizeDistribution,
-    /// Whether each key or each request draws its own size.
+    /// Whether each key or each request draws a size of its own.
     pub per: SizePer,
 }
 
@@ -153,7 +153,7 @@ fn normal(any: u64, other: u64) -> f64 {
     radius * libm::cos(2.0 * std::f64::consts::PI * unit(other))
 }
 
-/// A generator of sizes for the requests of a trace.
+/// A generator of random sizes of values for the requests of a trace.
 #[derive(Clone, Debug)]
 pub(crate) struct SizeSource {
     sizes: Sizes,
@@ -162,13 +162,13 @@ pub(crate) struct SizeSource {
 }
 
 impl SizeSource {
-    /// Creates a generator of sizes for one trace; `stream` separates it from other uses of the
-    /// seed.
+    /// Creates a generator of the sizes of a trace's values; `stream` separates its random numbers from others of the
+    /// same seed.
     pub(crate) fn new(sizes: Sizes, seed: u64, stream: u64) -> Self {
         Self { sizes, seed, random: Random::new(seed, stream) }
     }
 
-    /// Returns the size of the next request, which is for `key`.
+    /// Returns the size of the value of the next request, which is for `key`, in bytes.
     pub(crate) fn next(&mut self, key: Key<'_>) -> u32 {
         match self.sizes.per {
             SizePer::Request => self.sizes.distribution.draw(|| self.random.next()),

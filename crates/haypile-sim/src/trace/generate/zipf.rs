@@ -2,9 +2,9 @@
 
 use super::random::Random;
 
-/// A generator of ranks from 1 to `ranks`, in which rank `k` has a probability proportional to
-/// `k`^-`exponent`, exactly and without a table: Hörmann and Derflinger, "Rejection-inversion to
-/// generate variates from monotone discrete distributions" (1996).
+/// A generator of random ranks from 1 to `ranks` by Zipf's law: the probability of rank `k` is proportional to
+/// `k`^-`exponent`. It is exact and needs no table: Hörmann and Derflinger, "Rejection-inversion to generate variates
+/// from monotone discrete distributions" (1996).
 #[derive(Clone, Debug)]
 pub(super) struct Zipf {
     ranks: f64,
@@ -26,7 +26,7 @@ impl Zipf {
         zipf
     }
 
-    /// Draws the next random rank.
+    /// Draws the next random rank, from 1.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is a rank")]
     pub(super) fn next(&self, random: &mut Random) -> u64 {
         loop {

@@ -13,7 +13,7 @@ use super::layout::{
 };
 use crate::trace::sample;
 
-/// The positions of the columns in a valid `.hpt` image (Haypile's trace format).
+/// The positions of the columns in the checked bytes of an `.hpt` file (Haypile's trace format).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Columns {
     pub(crate) requests: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Returns the position of a column in the image, if it has the column.
+    /// Returns the range of bytes of a column in the `.hpt` file; `None` if the file does not have the column.
     pub(crate) fn get(&self, kind: ColumnType) -> Option<Range<usize>> {
         self.ranges[Self::slot(kind)].clone()
     }
@@ -32,7 +32,8 @@ impl Columns {
     }
 }
 
-/// Checks everything in an `.hpt` image that later use relies on.
+/// Checks the bytes of an `.hpt` file for everything that later use relies on, and returns the positions of the
+/// columns.
 pub(crate) fn check(image: &[u8]) -> Result<Columns, HptError> {
     let (header, directory) = check_header(image)?;
     let mut columns = Columns {

@@ -48,7 +48,7 @@ pub enum HptError {
 }
 
 impl HptError {
-    /// Creates the error of an `.hpt` file that contradicts itself.
+    /// Creates the error of a damaged `.hpt` file, whose content contradicts itself.
     pub(super) fn damaged(what: impl Into<String>) -> Self {
         Self::Damaged { what: what.into() }
     }

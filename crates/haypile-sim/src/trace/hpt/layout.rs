@@ -3,10 +3,9 @@
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The first eight bytes of an `.hpt` file. The high bit, the line ends and the `SUB` reveal a
-/// transfer in text mode.
+/// The first eight bytes of an `.hpt` file. The high bit, the line ends and the `SUB` reveal a transfer in text mode.
 pub const MAGIC: [u8; 8] = *b"\x89HPT\r\n\x1a\n";
-/// The version of the `.hpt` format that is written.
+/// The version (major and minor) of the `.hpt` format in which files are written.
 pub(super) const VERSION: (u16, u16) = (1, 1);
 /// The byte order mark of an `.hpt` file: 01 02 03 04 in a little-endian file is the integer
 /// 0x04030201.
@@ -29,11 +28,11 @@ pub(super) struct Header {
     pub(super) keys: U32,
     pub(super) columns: U32,
     pub(super) reserved: [u8; 16],
-    /// Checksum (XXH3-64) of the 56 bytes before this field and the directory behind it.
+    /// Checksum (XXH3-64) of the 56 header bytes before this field and of the column directory behind it.
     pub(super) checksum: U64,
 }
 
-/// The directory's entry for one column of an `.hpt` file.
+/// The entry for one column in the directory of an `.hpt` file.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct DirectoryEntry {
@@ -43,7 +42,7 @@ pub(super) struct DirectoryEntry {
     pub(super) reserved: U32,
     pub(super) offset: U64,
     pub(super) bytes: U64,
-    /// Checksum (XXH3-64) of the column.
+    /// Checksum (XXH3-64) of the bytes of the column.
     pub(super) checksum: U64,
 }
 
@@ -54,7 +53,7 @@ pub(super) const CHECKED_HEADER_BYTES: usize = HEADER_BYTES - 8;
 
 const _: () = assert!(HEADER_BYTES == 64 && ENTRY_BYTES == 32);
 
-/// The content of an `.hpt` file's column.
+/// The kind of content in a column of an `.hpt` file, such as keys or sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u16)]
 pub(crate) enum ColumnType {
@@ -95,12 +94,12 @@ impl ColumnType {
         Self::Sample,
     ];
 
-    /// Returns the number of this kind of column in the directory.
+    /// Returns the number that stands for this kind of column in the directory of an `.hpt` file.
     pub(super) fn number(self) -> u16 {
         self as u16
     }
 
-    /// Returns the number of bytes of one entry in the column.
+    /// Returns the number of bytes of one entry in a column of this kind.
     pub(super) fn width(self) -> u16 {
         match self {
             Self::Ids | Self::Sizes | Self::NextUse => 4,
@@ -109,7 +108,7 @@ impl ColumnType {
         }
     }
 
-    /// Returns the column's name for messages.
+    /// Returns the name of this kind of column, for messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Ids => "ids",

@@ -14,11 +14,11 @@ use crate::trace::TraceError;
 use crate::trace::bytes::Bytes;
 use crate::whole_file;
 
-/// The parts from which an `.hpt` image is assembled.
+/// The parts from which the bytes of an `.hpt` file are assembled.
 pub(crate) struct Parts<'a> {
     pub(crate) requests: usize,
     pub(crate) keys: u32,
-    /// The columns, in the order of the file.
+    /// The columns with their bytes, in the order of the file.
     pub(crate) columns: Vec<(ColumnType, &'a [u8])>,
 }
 
@@ -76,7 +76,7 @@ impl Parts<'_> {
     }
 }
 
-/// Assembles an `.hpt` image in memory, or in an unnamed temporary file if it is larger than
+/// Assembles the bytes of an `.hpt` file in memory, or in an unnamed temporary file if they are more than
 /// `memory_bytes`.
 pub(crate) fn assemble(parts: &Parts<'_>, memory_bytes: usize) -> Result<Bytes, TraceError> {
     let bytes = parts.bytes_at_most();
@@ -93,7 +93,7 @@ pub(crate) fn assemble(parts: &Parts<'_>, memory_bytes: usize) -> Result<Bytes, 
     write().map_err(TraceError::temporary)
 }
 
-/// Writes an `.hpt` image to `path` atomically: whole or not at all.
+/// Writes the bytes of an `.hpt` file to `path` atomically: whole or not at all.
 pub(crate) fn write_file(path: &Path, image: &[u8]) -> Result<(), TraceError> {
     whole_file::write(path, image)
         .map_err(|source| TraceError::Io { path: path.to_path_buf(), source })

@@ -22,35 +22,35 @@ use super::{Op, Trace};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TraceInfo {
-    /// Number of all requests.
+    /// Number of all requests in the trace.
     pub requests: u64,
-    /// Number of requests that read.
+    /// Number of requests in the trace that are reads.
     pub reads: u64,
-    /// Number of requests that write.
+    /// Number of requests in the trace that are writes.
     pub writes: u64,
-    /// Number of requests that delete.
+    /// Number of requests in the trace that are deletions.
     pub deletes: u64,
     /// Number of distinct keys in the trace.
     pub keys: u64,
-    /// Total length of all distinct keys as text, in bytes.
+    /// Sum of the lengths of all distinct keys as text, in bytes.
     pub key_text_bytes: u64,
-    /// Sizes of values, if the trace has sizes.
+    /// The sizes of the values in the trace; `None` if the trace has no sizes.
     pub sizes: Option<SizeInfo>,
-    /// The keys that are requested only once.
+    /// The number of keys that are requested only once, and their shares.
     pub one_hits: OneHits,
     /// The skew: how unevenly requests are distributed over keys.
     pub skew: Skew,
-    /// The distances between requests for the same key.
+    /// The LRU stack distances between requests for the same key.
     pub reuse: ReuseDistances,
-    /// The working set of each window; windows have equally many requests.
+    /// The working set of each part (window) of the trace; parts have equally many requests.
     pub working_set: Vec<Window>,
-    /// Times of the requests, if the trace has times.
+    /// The times of the requests; `None` if the trace has no times.
     pub time: Option<TimeInfo>,
 }
 
 impl TraceInfo {
-    /// Describes the whole trace, and divides it into `windows` parts for the working set. No part
-    /// is empty, so that a trace with fewer requests has fewer parts.
+    /// Describes a trace, and divides it into `windows` parts for the working set. No part is empty, so that a trace
+    /// with fewer requests has fewer parts.
     pub fn of(trace: &Trace, windows: usize) -> Self {
         let requests = trace.requests() as u64;
         let (mut writes, mut deletes) = (0, 0);

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::trace::Trace;
 
-/// Returns the number of requests of each key, in descending order.
+/// Returns the number of requests for each key of the trace, in descending order.
 pub(super) fn frequencies(trace: &Trace) -> Vec<u32> {
     let mut frequencies = vec![0_u32; trace.keys() as usize];
     for id in trace.ids() {
@@ -15,7 +15,7 @@ pub(super) fn frequencies(trace: &Trace) -> Vec<u32> {
     frequencies
 }
 
-/// Keys that are requested once: no cache can hit them, and admission should not take them.
+/// Counts of keys that are requested only once: no cache can hit them, and admission should not take them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct OneHits {
@@ -23,7 +23,7 @@ pub struct OneHits {
     pub keys: u64,
     /// Number of keys that are requested only once, divided by the number of all keys, from 0 to 1.
     pub share_of_keys: f64,
-    /// Share of the requests for these keys in all requests, from 0 to 1.
+    /// Number of requests for keys that are requested only once, divided by the number of all requests, from 0 to 1.
     pub share_of_requests: f64,
 }
 
@@ -47,7 +47,7 @@ pub struct Skew {
     pub top_1_percent: f64,
     /// The share of the requests that go to the most requested 10 % of the keys (at least one key).
     pub top_10_percent: f64,
-    /// Zipf's law, fitted; `None` if all keys are requested equally often.
+    /// Zipf's law, fitted to the numbers of requests for the keys; `None` if all keys are requested equally often.
     pub zipf: Option<ZipfFit>,
 }
 
@@ -62,17 +62,17 @@ impl Skew {
     }
 }
 
-/// A Zipf exponent, fitted as a straight line through the logarithms of rank and frequency, by
-/// least squares over all keys.
+/// Zipf's law, fitted to a trace: a straight line through the logarithms of rank and frequency, by least squares over
+/// all keys.
 ///
 /// Most keys are in the tail, so the tail decides. A low `r_squared` says that the trace does not
 /// follow Zipf's law, and that the exponent means little.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ZipfFit {
-    /// The Zipf exponent: frequency falls with rank to the power of minus this.
+    /// The exponent of Zipf's law: the frequency of a key falls with its rank to the power of minus this number.
     pub exponent: f64,
-    /// The share of the variance of log frequency that the line explains, from 0 to 1.
+    /// The share of the variance of the logarithm of frequency that the fitted line explains, from 0 to 1.
     pub r_squared: f64,
 }
 

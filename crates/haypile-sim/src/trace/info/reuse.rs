@@ -6,31 +6,31 @@ use super::rank;
 use crate::reuse::StackDistances;
 use crate::trace::{Op, Trace};
 
-/// Stack distances: the number of distinct other keys between two requests for the same key.
+/// The LRU stack distances in a trace: the numbers of distinct other keys between two requests for the same key.
 ///
 /// Reads and writes count alike: an LRU cache of more keys than the distance has the key. Deletions
 /// remove their key and have no distance.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ReuseDistances {
-    /// Number of reads and writes that are the first of their key, or the first after it was
-    /// deleted: these have no distance, and no cache has the key.
+    /// Number of reads and writes that are the first for their key, or the first after its deletion, so that they have
+    /// no stack distance and no cache has the key.
     pub first_requests: u64,
-    /// The median distance of the requests that have one; `None` if no key is requested twice.
+    /// The median stack distance of the requests that have one; `None` if no key is requested twice.
     pub median: Option<u64>,
-    /// The distances by order of magnitude, up to the largest one.
+    /// The numbers of requests by order of magnitude of their stack distance, up to the largest one.
     pub histogram: Vec<DistanceClass>,
 }
 
-/// The number of requests whose stack distance is in a range.
+/// The number of requests whose stack distance is in one range of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DistanceClass {
-    /// The smallest stack distance of the range.
+    /// The smallest stack distance in the range.
     pub from: u64,
-    /// The largest stack distance of the range.
+    /// The largest stack distance in the range.
     pub to: u64,
-    /// Number of requests with a stack distance in this range.
+    /// Number of requests whose stack distance is in this range.
     pub requests: u64,
 }
 

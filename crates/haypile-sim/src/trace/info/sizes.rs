@@ -6,38 +6,38 @@ use serde::Serialize;
 use super::rank;
 use crate::trace::{Op, Trace};
 
-/// A summary of the sizes of values, without those of deletions, which transfer nothing.
+/// A summary of the sizes of the values in a trace, without deletions, which transfer no value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SizeInfo {
     /// The sum of the sizes of all requests' values, in bytes.
     pub requested_bytes: u64,
-    /// The sum of the last sizes of all keys, in bytes: what a cache without a bound holds at the
+    /// The sum of the last known sizes of all keys' values, in bytes: the content of a cache without a bound at the
     /// end, without keys and metadata.
     pub distinct_bytes: u64,
-    /// The distribution of the sizes over requests; `None` without any.
+    /// The distribution of the sizes of values over requests; `None` without reads and writes.
     pub by_request: Option<SizeSummary>,
-    /// The distribution of the last sizes over keys; `None` without any.
+    /// The distribution of the last sizes of values over keys; `None` without reads and writes.
     pub by_key: Option<SizeSummary>,
-    /// Number of keys with different sizes in different requests.
+    /// Number of keys whose value has different sizes in different requests.
     pub keys_that_change: u64,
 }
 
-/// A distribution of sizes, in bytes. Quantiles are sizes that occur (nearest rank).
+/// A distribution of the sizes of values, in bytes. Quantiles are sizes that occur (nearest rank).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SizeSummary {
-    /// The smallest size in bytes.
+    /// The smallest of the values' sizes, in bytes.
     pub min_bytes: u32,
-    /// The median size in bytes.
+    /// The median of the values' sizes, in bytes.
     pub median_bytes: u32,
-    /// The arithmetic mean of the sizes in bytes.
+    /// The arithmetic mean of the values' sizes, in bytes.
     pub mean_bytes: f64,
-    /// The 90th percentile of the sizes in bytes.
+    /// The 90th percentile of the values' sizes, in bytes.
     pub p90_bytes: u32,
-    /// The 99th percentile of the sizes in bytes.
+    /// The 99th percentile of the values' sizes, in bytes.
     pub p99_bytes: u32,
-    /// The largest size in bytes.
+    /// The largest of the values' sizes, in bytes.
     pub max_bytes: u32,
 }
 

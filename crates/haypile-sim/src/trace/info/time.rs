@@ -14,9 +14,9 @@ pub struct TimeInfo {
     pub last_us: u64,
     /// The time from the earliest to the latest request, in microseconds.
     pub duration_us: u64,
-    /// Requests per second; `None` if the trace has no duration.
+    /// The mean number of requests per second; `None` if all requests have the same time.
     pub requests_per_second: Option<f64>,
-    /// Number of requests that are earlier than the one before them.
+    /// Number of requests whose time is earlier than that of the request before them.
     pub out_of_order: u64,
 }
 

@@ -10,21 +10,21 @@ use crate::trace::Trace;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Window {
-    /// The number of the part's first request, from 0.
+    /// The number in the trace of the first request in this part, from 0.
     pub first_request: u64,
-    /// The number of requests in the part.
+    /// The number of requests in this part of the trace.
     pub requests: u64,
     /// The number of distinct keys in this part of the trace.
     pub keys: u64,
-    /// The total size of these keys' values in bytes, each with its first size in the part; `None`
-    /// if the trace has no sizes.
+    /// The total size in bytes of the values of the distinct keys in this part of the trace, each with its first size
+    /// there; `None` if the trace has no sizes.
     pub bytes: Option<u64>,
-    /// The number of these keys that were not in an earlier part.
+    /// The number of distinct keys in this part of the trace that were not in an earlier part.
     pub new_keys: u64,
 }
 
-/// Divides the trace into parts whose lengths differ by one request at most; returns the working
-/// set of each.
+/// Divides a trace into `windows` parts whose lengths differ by one request at most, and returns the working set of
+/// each.
 pub(super) fn windows(trace: &Trace, windows: usize) -> Vec<Window> {
     let requests = trace.requests();
     let mut first = 0;
@@ -35,8 +35,8 @@ pub(super) fn windows(trace: &Trace, windows: usize) -> Vec<Window> {
     windows_to(trace, ends)
 }
 
-/// Divides the trace into parts that end before the requests with numbers `ends`, which ascend;
-/// returns the working set of each.
+/// Divides a trace into parts that end before the requests with the ascending numbers `ends`, and returns the working
+/// set of each.
 pub(crate) fn windows_to(trace: &Trace, ends: impl IntoIterator<Item = usize>) -> Vec<Window> {
     // By id, the number of requests at the end of the last window the key was in: no two windows
     // with requests end alike, and none ends at 0.

@@ -85,15 +85,15 @@ fn foreign(head: &[u8]) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// The bytes of an input, decompressed.
+/// A stream of decompressed bytes of a trace's input.
 pub(super) struct Decompressed<'r> {
     pub(super) compression: Compression,
     pub(super) plain: Box<dyn Read + 'r>,
-    /// The name of the file in an archive.
+    /// The name of the file inside a zip archive; `None` for other inputs.
     pub(super) member: Option<String>,
 }
 
-/// Detects the compression of a stream and returns its decompressed bytes. An archive is copied to a temporary file.
+/// Detects the compression of a stream and returns its decompressed bytes. A zip archive is copied to a temporary file.
 pub(super) fn decompress<'r>(
     name: &Path,
     mut stream: impl Read + 'r,
@@ -107,7 +107,7 @@ pub(super) fn decompress<'r>(
     Ok(Decompressed { compression, plain, member: None })
 }
 
-/// Detects the compression of a file that can be read from any place, and returns its decompressed bytes.
+/// Detects the compression of a seekable file and returns its decompressed bytes.
 pub(super) fn decompress_file(
     name: &Path,
     mut file: File,

@@ -8,7 +8,7 @@ use lz4_flex::frame::FrameDecoder;
 /// Bytes that tell the kind of a frame.
 const HEAD_BYTES: usize = 4;
 
-/// First bytes of a frame with data.
+/// First bytes of an lz4 frame that contains data.
 pub(super) const MAGIC: [u8; HEAD_BYTES] = [0x04, 0x22, 0x4d, 0x18];
 
 /// Returns whether bytes are the first of a frame without data, which is passed over.
@@ -16,7 +16,7 @@ fn is_skippable(head: [u8; HEAD_BYTES]) -> bool {
     matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18])
 }
 
-/// Reader of the data in lz4 frames.
+/// A reader of the decompressed data in lz4 frames, one after the other.
 ///
 /// It notices an end between two blocks of a frame, where [`FrameDecoder`] ends without an error.
 pub(super) struct Lz4Reader<'r> {
@@ -26,7 +26,7 @@ pub(super) struct Lz4Reader<'r> {
 }
 
 impl<'r> Lz4Reader<'r> {
-    /// Creates a reader of compressed bytes, which should be buffered.
+    /// Creates a reader of lz4 frames from compressed bytes, which should be buffered.
     pub(super) fn new(frames: impl Read + 'r) -> Self {
         Self { decoder: FrameDecoder::new(Frames::new(frames)), is_in_frame: false }
     }

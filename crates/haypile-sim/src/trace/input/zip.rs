@@ -11,7 +11,7 @@ use zip::{CompressionMethod, ZipArchive};
 use super::Compression;
 use crate::trace::TraceError;
 
-/// First bytes of an archive with files, and of one without, which are also those of its last record.
+/// First bytes of a zip archive with files, and of one without, which are also those of its last record.
 pub(super) const MAGICS: [[u8; 4]; 2] = [*b"PK\x03\x04", *b"PK\x05\x06"];
 
 /// Bytes of the last record of an archive without its comment, and with the longest.
@@ -44,7 +44,8 @@ impl Read for OpenMember {
     }
 }
 
-/// Opens the file in an archive. Returns its bytes and its name; `None` if there is no file in it.
+/// Opens the file inside a zip archive, and returns its decompressed bytes and its name; `None` if the archive has no
+/// files.
 ///
 /// # Errors
 /// An archive that is truncated or damaged, or has several files; a file that is encrypted, or compressed with
@@ -135,7 +136,8 @@ fn has_end(file: &mut File) -> io::Result<bool> {
     Ok(begins.any(|begin| begin + MIN_END_BYTES <= end.len()))
 }
 
-/// Returns a temporary file with all bytes of a stream, because the list of an archive's files is at its end.
+/// Copies a stream with a zip archive to a temporary file, because the list of the archive's files is at its end;
+/// returns that file.
 ///
 /// # Errors
 /// Errors of the stream, and of the temporary file.

@@ -9,7 +9,7 @@ use crate::trace::Op;
 /// Marks at which every second one is dropped: memory is bounded whatever the length of the trace.
 const MOST_MARKS: usize = 1 << 15;
 
-/// The totals of the whole trace that a sample records at regular positions, while the sample is
+/// Totals of a whole trace (reads, writes and bytes) that are recorded at regular positions while a sample of it is
 /// taken.
 #[derive(Debug)]
 pub(in crate::trace) struct Marks {
@@ -23,7 +23,7 @@ pub(in crate::trace) struct Marks {
 }
 
 impl Marks {
-    /// Creates the recorded totals of a sample before its first request.
+    /// Creates the recorder of a whole trace's totals, before the first request.
     pub(in crate::trace) fn new(sampling: Sampling) -> Self {
         Self {
             sampling,
@@ -35,7 +35,7 @@ impl Marks {
         }
     }
 
-    /// Returns the choice of the sample's keys.
+    /// Returns the rate and seed by which the keys of the sample are chosen.
     pub(in crate::trace) fn sampling(&self) -> Sampling {
         self.sampling
     }
@@ -63,7 +63,7 @@ impl Marks {
         self.left = self.interval;
     }
 
-    /// Returns the column of recorded totals for a sample with this number of requests.
+    /// Returns the sample's column with the recorded totals; `sampled` is the number of requests in the sample.
     pub(in crate::trace) fn finish(self, sampled: u64) -> Vec<U64> {
         let mut words = head(self.sampling, self.interval, !self.has_unknown_size);
         words.extend(self.words);

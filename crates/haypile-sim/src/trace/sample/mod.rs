@@ -22,7 +22,7 @@ use super::{Key, TraceError};
 /// Makes the hashes of samples others than those by which a store divides its keys among shards.
 const HASH_SEED: u64 = 0x5341_4d50_4c45_5253;
 
-/// The choice of the keys of a sample: rate and seed.
+/// The choice of the keys of a trace's sample, by a rate and a seed.
 ///
 /// Of two samples with the same seed the one with the smaller rate has a part of the other's keys, in every trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,8 +32,8 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Returns the choice of a share of the keys, above 0 and below 1; another seed chooses other
-    /// keys.
+    /// Creates the choice of a share of a trace's keys (`rate`, above 0 and below 1) for a sample; another seed chooses
+    /// other keys.
     ///
     /// # Errors
     /// [`TraceError::Rate`] if the share is not between 0 and 1.
@@ -45,8 +45,8 @@ impl Sampling {
         }
     }
 
-    /// Rounds a sampling rate up to two significant digits, so that it can be written down and
-    /// reproduced; also returns its number of decimals.
+    /// Rounds a sampling rate up to two significant digits, so that it can be written down and reproduced; also returns
+    /// its number of decimals.
     pub(crate) fn rounded_up(rate: f64) -> (f64, usize) {
         #[expect(
             clippy::cast_possible_truncation,
@@ -58,24 +58,24 @@ impl Sampling {
         ((rate * scale).ceil() / scale, digits)
     }
 
-    /// Returns the share of the keys that is chosen, above 0 and below 1.
+    /// Returns the share of the trace's keys that the sample contains, above 0 and below 1.
     pub fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// Returns the seed of the random choice.
+    /// Returns the seed of the random choice of the sample's keys.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// Whether a key is chosen for the sample.
+    /// Whether the sample contains a key.
     #[inline]
     pub fn contains(&self, key: Key<'_>) -> bool {
         self.place(key) < self.rate
     }
 
-    /// Returns the hash of a key as a number from 0 (included) to 1 (excluded); keys below the rate
-    /// are in the sample.
+    /// Returns the hash of a key as a number from 0 (included) to 1 (excluded); keys whose number is below the rate are
+    /// in the sample.
     #[inline]
     pub(crate) fn place(&self, key: Key<'_>) -> f64 {
         let seed = self.seed ^ HASH_SEED;

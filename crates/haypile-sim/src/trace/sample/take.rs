@@ -21,9 +21,9 @@ const BLOCK_REQUESTS: usize = 1 << 16;
 const BITS: u32 = u64::BITS;
 
 impl Trace {
-    /// Returns a sample of the trace: the requests for some of the keys, with totals of the whole
-    /// trace. Simulations of it scale sizes and results, so that they estimate those of the whole
-    /// trace. It has no column of next uses.
+    /// Returns a sample of the trace: the requests for some of the keys, with totals of the whole trace. Simulations of
+    /// a sample scale sizes and results, so that they estimate those of the whole trace. The sample has no column of
+    /// next uses.
     ///
     /// # Errors
     /// [`TraceError::Resampled`] if the trace is a sample already, [`TraceError::Temporary`] if a large sample does not fit into a
@@ -33,8 +33,8 @@ impl Trace {
         Ok(sample.expect("nobody ends it"))
     }
 
-    /// Returns a sample of the trace as [`sample`](Self::sample) does. `progress` is called with
-    /// the number of requests examined, in blocks, and may end the call; then it returns `None`.
+    /// Returns a sample of the trace as [`sample`](Self::sample) does, unless `progress` ends the call. `progress` is
+    /// called with the number of requests examined, in blocks; if it ends the call, the result is `None`.
     ///
     /// # Errors
     /// As [`sample`](Self::sample).

@@ -8,29 +8,29 @@ use zerocopy::little_endian::U64;
 use super::Sampling;
 use crate::trace::{Op, Trace};
 
-/// Number of words in a sample's column before the recorded totals.
+/// Number of 64-bit words in a sample's column before the recorded totals.
 pub(super) const HEAD_WORDS: usize = 4;
 
-/// Number of words of each record of totals in a sample's column.
+/// Number of 64-bit words of each record of totals in a sample's column.
 pub(super) const MARK_WORDS: usize = 6;
 
 /// The largest count that is believed, so that two of them can be added up whatever a file says of its rate.
 const MOST: f64 = (1_u64 << 62) as f64;
 
-/// Totals of the requests of the whole trace, up to a position in it.
+/// Totals of the requests of a whole trace before some position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub(crate) reads: u64,
     pub(crate) writes: u64,
     pub(crate) deletes: u64,
-    /// Total size of the values that were read, in bytes.
+    /// Total size of the values of the counted reads, in bytes.
     pub(crate) read_bytes: u64,
-    /// Total size of the values that were written, in bytes.
+    /// Total size of the values of the counted writes, in bytes.
     pub(crate) write_bytes: u64,
 }
 
 impl Totals {
-    /// Returns the number of all requests.
+    /// Returns the number of counted requests: reads, writes and deletions.
     pub(crate) fn requests(&self) -> u64 {
         self.reads + self.writes + self.deletes
     }
@@ -51,7 +51,7 @@ impl Totals {
     }
 }
 
-/// A position in the sample, with the totals of the whole trace before it.
+/// A position in a trace's sample, with the totals of the whole trace before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// Number of requests of the sample before this position.
@@ -73,7 +73,7 @@ impl Mark {
     }
 }
 
-/// The facts about the whole trace that a sample keeps: the rate, the seed and the totals.
+/// The information about the whole trace that its sample keeps: the rate, the seed and the totals.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
     sampling: Sampling,
@@ -83,7 +83,7 @@ pub struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// Returns the information in a sample's column, which [`check`] has accepted.
+    /// Creates the information about the whole trace from a sample's column, which [`check`] has accepted.
     pub(in crate::trace) fn new(words: &'a [U64]) -> Self {
         let (head, marks) = words.split_at(HEAD_WORDS);
         Self {
@@ -94,27 +94,27 @@ impl<'a> Sample<'a> {
         }
     }
 
-    /// Returns the choice of the sample's keys.
+    /// Returns the rate and seed by which the keys of the sample were chosen.
     pub fn sampling(&self) -> Sampling {
         self.sampling
     }
 
-    /// Returns the share of the keys that are in the sample, above 0 and below 1.
+    /// Returns the share of the whole trace's keys that are in the sample, above 0 and below 1.
     pub fn rate(&self) -> f64 {
         self.sampling.rate
     }
 
-    /// Returns the number of requests of the whole trace.
+    /// Returns the number of requests of the whole trace from which the sample was taken.
     pub fn requests(&self) -> u64 {
         self.end().totals.requests()
     }
 
-    /// Scales a count from the sample to the whole trace.
+    /// Scales a count in the sample to an estimate for the whole trace.
     pub(crate) fn scaled_up(&self, count: u64) -> u64 {
         rounded(count as f64 / self.rate())
     }
 
-    /// Scales a cache size from the whole trace to the sample, to at least 1.
+    /// Scales a cache size for the whole trace down to one for the sample; it is at least 1.
     pub(crate) fn scaled_down(&self, capacity: u64) -> u64 {
         rounded(capacity as f64 * self.rate()).max(1)
     }
@@ -124,12 +124,12 @@ impl<'a> Sample<'a> {
         self.knows_bytes
     }
 
-    /// Returns the totals at the end of the trace.
+    /// Returns the last position of the sample, with the totals of the whole trace.
     pub(crate) fn end(&self) -> Mark {
         Mark::of(&self.marks[self.marks.len() - MARK_WORDS..])
     }
 
-    /// Returns the recorded position nearest to a request of the whole trace, by its number there.
+    /// Returns the recorded position of the sample that is nearest to request number `request` of the whole trace.
     /// The trace has at least 16,384 of them, or one for each request.
     pub(crate) fn mark_near(&self, request: u64) -> Mark {
         let number = request.saturating_add(self.interval / 2) / self.interval;
@@ -143,8 +143,8 @@ impl<'a> Sample<'a> {
         }
     }
 
-    /// Returns the words of the column for the same sample after a share of the reads have become
-    /// writes, or with sizes of the whole trace known or unknown.
+    /// Returns the words of the sample's column after a share of the reads have become writes, or with the sizes of the
+    /// whole trace unknown.
     pub(in crate::trace) fn words_with(&self, written_share: f64, knows_bytes: bool) -> Vec<U64> {
         let Self { sampling, interval, .. } = *self;
         let mut words = head(sampling, interval, knows_bytes && self.knows_bytes);
@@ -163,12 +163,12 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// A description of the sample that was taken from a trace, for people and programs.
+/// A description of the sample that was taken from a trace: rate, seed and counts.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct SampledTrace {
-    /// The share of the keys that are in the sample.
+    /// The share of the trace's keys that are in the sample, above 0 and below 1.
     pub rate: f64,
-    /// The seed of the random choice of keys.
+    /// The seed of the random choice of the sample's keys.
     pub seed: u64,
     /// The number of requests in the sample.
     pub requests: u64,
@@ -185,7 +185,7 @@ impl fmt::Display for SampledTrace {
 }
 
 impl Trace {
-    /// Returns the description of this sample; `None` for a whole trace.
+    /// Returns the description of the sample that this trace is; `None` if it is a whole trace.
     pub fn sampled(&self) -> Option<SampledTrace> {
         let Sampling { rate, seed } = self.sample_of()?.sampling;
         let (requests, keys) = (self.requests() as u64, u64::from(self.keys()));
@@ -193,7 +193,7 @@ impl Trace {
     }
 }
 
-/// Returns the words of a sample's column before the recorded totals.
+/// Returns the first words of a sample's column, before the recorded totals.
 pub(super) fn head(sampling: Sampling, interval: u64, knows_bytes: bool) -> Vec<U64> {
     let Sampling { rate, seed } = sampling;
     [rate.to_bits(), seed, interval, u64::from(knows_bytes)].map(U64::from).to_vec()
@@ -212,8 +212,8 @@ fn rounded(estimate: f64) -> u64 {
     estimate.round().min(MOST) as u64
 }
 
-/// Returns whether a sample's column is valid for this number of requests: whole records in order,
-/// the last at the end.
+/// Returns whether a sample's column is valid for a sample with `requests` requests: whole records in order, the last
+/// at the end.
 pub(in crate::trace) fn check(words: &[U64], requests: usize) -> bool {
     let Some((head, marks)) = words.split_at_checked(HEAD_WORDS) else { return false };
     let rate = f64::from_bits(head[0].get());

@@ -5,7 +5,7 @@ use super::super::field;
 use super::super::options::{CsvColumn, CsvOptions, Delimiter, TimeUnit};
 use super::split::Fields;
 
-/// The columns of a CSV trace by role, numbered from 0.
+/// The columns of a CSV trace by their role (key, size, time and so on), numbered from 0.
 pub(super) struct Layout {
     pub(super) has_header: bool,
     pub(super) columns: usize,
@@ -14,11 +14,11 @@ pub(super) struct Layout {
     pub(super) op: Option<usize>,
     pub(super) time: Option<usize>,
     pub(super) time_unit: TimeUnit,
-    /// The column with the number of times that a request was made.
+    /// The CSV column that states how often the request was made; `None` if the trace has no such column.
     pub(super) count: Option<usize>,
     pub(super) ttl: Option<usize>,
     pub(super) ttl_unit: TimeUnit,
-    /// The name of a column with expiry times, which is ignored.
+    /// The name of a CSV column with expiry times, which is ignored.
     pub(super) ignored_expiry: Option<String>,
 }
 
@@ -82,7 +82,7 @@ impl Role {
     }
 }
 
-/// Returns the delimiter of a CSV file that starts with this line.
+/// Returns the delimiter of a CSV file: the one that the options state, or the one that the file's first line suggests.
 pub(super) fn delimiter(first_line: &[u8], options: &CsvOptions) -> Delimiter {
     if let Some(delimiter) = options.delimiter {
         return delimiter;

@@ -15,7 +15,7 @@ pub(super) struct Splitter {
     ends: Vec<usize>,
 }
 
-/// The columns of one line of CSV.
+/// The text of each column in one line of CSV.
 pub(super) struct Fields<'a> {
     text: &'a [u8],
     columns: &'a [Range<usize>],
@@ -26,7 +26,7 @@ impl<'a> Fields<'a> {
         self.columns.len()
     }
 
-    /// Returns a column of the line, without surrounding blanks. `column` is below [`Self::len`].
+    /// Returns the text of a CSV column in the line, without surrounding blanks. `column` is below [`Self::len`].
     pub(super) fn get(&self, column: usize) -> &'a [u8] {
         self.text[self.columns[column].clone()].trim_ascii()
     }

@@ -26,24 +26,24 @@ use stream::Stream;
 /// Notes that a report has; further ones are only counted.
 const NOTES: usize = 10;
 
-/// A summary of the recordings that a trace consists of.
+/// A summary of the recordings of caches from which a trace was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct RecordingSummary {
-    /// Number of recording files, one for each process.
+    /// Number of recording files in the trace.
     pub files: u64,
-    /// Number of operations in all recordings.
+    /// Number of recorded cache operations in all recordings.
     pub operations: u64,
     /// Number of reads that the recorded cache answered.
     pub hits: u64,
     /// Number of reads that the recorded cache did not answer.
     pub misses: u64,
-    /// Number of recordings that ended because their file reached its largest size.
+    /// Number of recordings that ended because their file reached its maximum size.
     pub full: u64,
-    /// Number of recordings without an end mark: the process was killed, its disk failed, or it is
-    /// still running.
+    /// Number of recordings without an end mark: their process was killed, their disk failed, or they are still being
+    /// written.
     pub unfinished: u64,
-    /// Whether any of the recordings contains hashes instead of keys.
+    /// Whether any of the recordings contains hashes of keys instead of the keys.
     pub hashed_keys: bool,
 }
 
@@ -58,7 +58,7 @@ impl RecordingSummary {
     }
 }
 
-/// Reads recordings as one trace.
+/// Reads several recordings of caches as one trace, and passes its requests to the sink of `entries`.
 pub(super) fn read<S: Sink + ?Sized>(
     inputs: Vec<Input<'_>>,
     entries: &mut Entries<'_, S>,

@@ -40,7 +40,7 @@ const MAX_WAITING: usize = 1 << 16;
 /// Bytes of keys that wait.
 const MAX_WAITING_BYTES: usize = 16 << 20;
 
-/// A recorded operation.
+/// A recorded cache operation: kind, effect, time and size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     pub(super) kind: Kind,
@@ -74,7 +74,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Adds the next recorded operation, and passes the requests that are complete to the sink.
+    /// Adds the next recorded operation and its key, and passes the requests that are complete to the sink.
     pub(super) fn operation<S: Sink + ?Sized>(
         &mut self,
         operation: Operation,
@@ -135,7 +135,7 @@ impl Requests {
         self.drain(time_us, entries)
     }
 
-    /// Passes the remaining requests to the sink.
+    /// Passes the remaining requests of the recordings to the sink.
     pub(super) fn finish<S: Sink + ?Sized>(
         &mut self,
         entries: &mut Entries<'_, S>,

@@ -18,7 +18,7 @@ use super::requests::Operation;
 /// does not is read without being held in memory, and not quite in the order of time.
 const MAX_BLOCKS: usize = 256;
 
-/// A recording file that is being read.
+/// A recording file that is being read, one operation after the other.
 pub(super) struct Stream<'r> {
     input: Input<'r>,
     header: FileHeader,
@@ -44,7 +44,7 @@ struct OpenedStream {
 }
 
 impl<'r> Stream<'r> {
-    /// Opens a recording; returns a note if the file ends within its header.
+    /// Opens a recording file and reads its header; returns a note instead if the file ends within the header.
     pub(super) fn open(mut input: Input<'r>) -> Result<Result<Self, String>, TraceError> {
         let path = input.name().to_path_buf();
         let bytes = match input.next_record(HEADER_BYTES)? {
@@ -86,7 +86,7 @@ impl<'r> Stream<'r> {
         self.end
     }
 
-    /// Returns a note on the recording for people, if there is one.
+    /// Returns a note for users about a problem of the recording; `None` if it has none.
     pub(super) fn into_note(self) -> Option<String> {
         self.note
     }
@@ -109,7 +109,7 @@ impl<'r> Stream<'r> {
         }
     }
 
-    /// Returns the recorded operation whose time was returned last, and its key.
+    /// Returns the recording's next operation, whose time was returned last, and its key.
     pub(super) fn take(&mut self) -> (Operation, &[u8]) {
         let Reverse((_, number, place)) = self.next.pop().expect("its time was given");
         let block = self.blocks[place].as_mut().expect("it has an operation");
@@ -203,7 +203,7 @@ impl<'r> Stream<'r> {
     }
 }
 
-/// Returns the note on a recording that ends within its header.
+/// Returns a note for users about a recording file that ends within its header.
 pub(super) fn cut_header(path: &Path) -> String {
     let path: PathBuf = path.to_path_buf();
     format!("{}: ends inside its header, and is left out", path.display())

@@ -28,7 +28,7 @@ use rules::Rules;
 
 pub use rules::Statuses;
 
-/// The formats of web logs, in the order in which they are tried for recognition.
+/// The formats of web server logs, in the order in which recognition tries them.
 pub(super) const FORMATS: [Format; 7] = [
     Format::AccessLog,
     Format::JsonLog,
@@ -102,7 +102,7 @@ trait Lines: std::fmt::Debug + Send {
     }
 }
 
-/// A parser of a web log.
+/// A parser of the log of a web server or proxy.
 #[derive(Debug)]
 pub(super) struct WebLog {
     lines: Box<dyn Lines>,
@@ -111,7 +111,7 @@ pub(super) struct WebLog {
 }
 
 impl WebLog {
-    /// Returns the parser of a web log in this format; `None` if it is not one of [`FORMATS`].
+    /// Returns the parser of web server logs in this format; `None` if it is not one of [`FORMATS`].
     pub(super) fn of(format: Format, options: &ReadOptions) -> Option<Self> {
         let lines: Box<dyn Lines> = match format {
             Format::AccessLog => Box::new(ncsa::Ncsa::default()),
@@ -127,12 +127,12 @@ impl WebLog {
         Some(Self { lines, rules, has_exchanges: false })
     }
 
-    /// Whether any line of the log was a request.
+    /// Whether any line of the log that was parsed so far was a request.
     pub(super) fn has_exchanges(&self) -> bool {
         self.has_exchanges
     }
 
-    /// Returns notes about the kinds of lines in a log, and about those that were left out.
+    /// Returns notes for users on which lines of the log were left out, and how others were interpreted.
     pub(super) fn notes(&self, path: &Path) -> Vec<String> {
         self.rules.notes(path, self.lines.counts_headers())
     }

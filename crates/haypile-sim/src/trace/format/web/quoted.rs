@@ -1,6 +1,7 @@
 //! Columns that are separated by blanks, of which some are quoted or in brackets.
 
-/// Splits a text at its closing quote, the first one without a backslash before it.
+/// Splits a text after its opening quote into the quoted part and the rest, at the first quote without a backslash
+/// before it.
 pub(super) fn split_quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut from = 0;
     loop {
@@ -12,7 +13,7 @@ pub(super) fn split_quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
-/// An iterator over the columns of a log's line: words, `"..."` and `[...]`, without the marks.
+/// An iterator over the columns of a log's line: words, `"..."` and `[...]`, without the quotes and brackets.
 pub(super) struct Columns<'a>(pub(super) &'a [u8]);
 
 impl<'a> Iterator for Columns<'a> {
@@ -34,8 +35,7 @@ impl<'a> Iterator for Columns<'a> {
     }
 }
 
-/// An iterator over the columns of a log's line: words, and texts in quotes, in which two quotes
-/// stand for one.
+/// An iterator over the columns of a log's line: words, and quoted texts in which two quotes stand for one.
 pub(super) struct Doubled<'a>(pub(super) &'a [u8]);
 
 impl<'a> Iterator for Doubled<'a> {

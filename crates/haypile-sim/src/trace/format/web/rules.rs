@@ -17,7 +17,7 @@ use super::super::entry::Parsed;
 use super::super::options::unknown_name;
 use super::{Exchange, Why};
 
-/// A list of the statuses of responses that a cache stores.
+/// A list of the HTTP statuses of responses that a cache stores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statuses(Vec<u16>);
 
@@ -46,7 +46,8 @@ impl FromStr for Statuses {
     }
 }
 
-/// The rules by which a shared cache would treat the requests of a log, and counts of their use.
+/// The rules that turn the lines of a web server's log into requests to a shared cache, with counts of how often each
+/// applied.
 #[derive(Debug)]
 pub(super) struct Rules {
     statuses: Statuses,
@@ -74,7 +75,7 @@ struct Counts {
     hits: u64,
 }
 
-/// Whether an HTTP method is known.
+/// Whether an HTTP method is one that the rules for logs know, such as GET or POST.
 pub(super) fn is_known(method: &[u8]) -> bool {
     matches!(method, b"GET" | b"HEAD" | b"CONNECT" | b"PURGE") || is_unsafe(method)
 }
@@ -97,7 +98,8 @@ impl Rules {
         }
     }
 
-    /// Returns the cache request that a line of a log (request and response) stands for.
+    /// Returns the cache request that a line of a web server's log (an HTTP request and its response) stands for, or
+    /// none.
     pub(super) fn parsed<'a>(&'a mut self, exchange: Exchange<'a>) -> Parsed<'a> {
         let Some(op) = self.operation(&exchange) else { return Parsed::Nothing };
         self.counts.reads += u64::from(op == Op::Read);
@@ -158,7 +160,7 @@ impl Rules {
         &self.key
     }
 
-    /// Returns notes on how many lines each rule applied to.
+    /// Returns notes for users on how many lines of the log were left out or interpreted by each rule.
     pub(super) fn notes(&self, path: &Path, counts_headers: bool) -> Vec<String> {
         let (counts, path) = (&self.counts, path.display());
         let left_out = [

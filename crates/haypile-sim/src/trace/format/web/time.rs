@@ -10,7 +10,7 @@ use super::super::bad::Bad;
 /// Below this, a number counts seconds; below a thousand times that, milliseconds, and so on: each stands for times until the year 5138.
 const MOST_SECONDS: u128 = 100_000_000_000;
 
-/// A parser of times such as `10/Oct/2000:13:55:36 -0700`, which remembers the last one, because
+/// A parser of the times in a log, such as `10/Oct/2000:13:55:36 -0700`. It remembers the last time, because
 /// consecutive lines often have the same second.
 #[derive(Debug, Default)]
 pub(super) struct CommonLog {
@@ -37,13 +37,13 @@ fn common_log(text: &[u8]) -> Option<u64> {
     microseconds(parts.to_timestamp().ok()?)
 }
 
-/// Parses a time such as `25/Sep/2018:06:05:27.584`, which has no time zone and is taken for UTC.
+/// Parses a time such as `25/Sep/2018:06:05:27.584`, taken for UTC, and returns it in microseconds since 1970.
 pub(super) fn without_zone(text: &[u8]) -> Option<u64> {
     let parts = strtime::parse("%d/%b/%Y:%H:%M:%S%.f", text).ok()?;
     in_utc(parts.to_datetime().ok()?)
 }
 
-/// Parses a time such as `20160201164604`, taken for UTC.
+/// Parses a time such as `20160201164604`, taken for UTC, and returns it in microseconds since 1970.
 pub(in crate::trace::format) fn compact_time(text: &[u8]) -> Option<u64> {
     if text.len() != 14 || !text.iter().all(u8::is_ascii_digit) {
         return None;
@@ -51,14 +51,15 @@ pub(in crate::trace::format) fn compact_time(text: &[u8]) -> Option<u64> {
     in_utc(strtime::parse("%Y%m%d%H%M%S", text).ok()?.to_datetime().ok()?)
 }
 
-/// Parses a UTC date such as `2014-05-23` and a time such as `01:13:11`.
+/// Parses a UTC date such as `2014-05-23` and a time such as `01:13:11`, and returns them in microseconds since 1970.
 pub(super) fn of_day(date: &[u8], time: &[u8]) -> Option<u64> {
     let text = [date, b"T", time].concat();
     in_utc(str::from_utf8(&text).ok()?.parse().ok()?)
 }
 
-/// Parses a time in any form that logs use: RFC 3339, that of the common log format, and numbers
-/// since 1970 in seconds, milliseconds, microseconds or nanoseconds, according to their size.
+/// Parses a time in any form that logs use, and returns it in microseconds since 1970. The forms are RFC 3339, that of
+/// the common log format, and numbers since 1970 in seconds, milliseconds, microseconds or nanoseconds, according to
+/// their size.
 pub(super) fn any(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii();
     if text.first()?.is_ascii_digit()
