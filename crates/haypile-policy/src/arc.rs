@@ -6,7 +6,7 @@ use super::ranking::best_first;
 use super::weight::Weights;
 use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot};
 
-/// The name and parameters of the policy `arc`.
+/// The description of the policy `arc`: its name, paper and parameters.
 pub const KIND: PolicyKind = PolicyKind {
     name: "arc",
     summary: "two LRU queues, seen once and seen again, that adapt to each other",
@@ -36,7 +36,7 @@ enum Ghost {
     Frequent,
 }
 
-/// The ARC policy (adaptive replacement cache).
+/// The eviction policy ARC (adaptive replacement cache).
 ///
 /// On objects its decisions are those of libCacheSim and so of the paper's listing. Departures:
 /// the paper knows pages of one size only; here sums of weights stand where it has counts, a
@@ -57,7 +57,7 @@ pub struct Arc<W: Weights, M: Memory> {
 }
 
 impl<W: Weights, M: Memory> Arc<W, M> {
-    /// Returns empty queues of ARC for a cache of `capacity`.
+    /// Creates the ARC policy for an empty cache of size `capacity`.
     pub fn new(capacity: u64, spec: &PolicySpec) -> Self {
         Self {
             resident: Queues::new(),

@@ -5,7 +5,7 @@ use super::mark::Marks;
 use super::ranking::fewest_uses_leave;
 use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot};
 
-/// The name and parameters of the policy `clock`.
+/// The description of the policy `clock`: its name, paper and parameters.
 pub const KIND: PolicyKind = PolicyKind {
     name: "clock",
     summary: "FIFO that sends what was used round again",
@@ -20,7 +20,7 @@ pub const KIND: PolicyKind = PolicyKind {
     }],
 };
 
-/// The CLOCK policy, with a counter of hits of one or more bits for each entry.
+/// The eviction policy CLOCK, with a counter of hits of one or more bits for each entry.
 ///
 /// The same as libCacheSim's `clock` (there too, an entry that is sent round again goes to the
 /// head of the queue; the hand is the queue's tail).
@@ -32,7 +32,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Returns an empty CLOCK policy.
+    /// Creates the CLOCK policy for an empty cache.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -6,8 +6,8 @@ use std::ops::{Index, IndexMut};
 use super::Slot;
 use crate::prefetch::{prefetch, prefetch_to_write};
 
-/// An array with one value for each slot (the number of an entry). It allocates exactly what its
-/// slots need: the driver reserves in suitable steps, and returns slots.
+/// An array with one value for each slot (the number of a cache entry). It allocates exactly what its slots need: the
+/// driver reserves in suitable steps, and returns slots.
 #[derive(Debug)]
 pub(crate) struct SlotColumn<T>(Vec<T>);
 
@@ -18,7 +18,7 @@ impl<T> Default for SlotColumn<T> {
 }
 
 impl<T: Default> SlotColumn<T> {
-    /// Allocates room for the slots below number `slots`.
+    /// Allocates memory for the values of the slots below number `slots`.
     pub(crate) fn reserve(&mut self, slots: usize) {
         if slots > self.0.len() {
             // `resize_with` alone would double the capacity.
@@ -38,7 +38,7 @@ impl<T: Default> SlotColumn<T> {
         self.0.shrink_to_fit();
     }
 
-    /// Prefetches the value of the entry in a slot.
+    /// Prefetches the value of the entry in a slot into the processor's cache.
     #[inline]
     pub(crate) fn prefetch(&self, slot: Slot) {
         if let Some(value) = self.0.get(slot as usize) {
@@ -46,7 +46,7 @@ impl<T: Default> SlotColumn<T> {
         }
     }
 
-    /// Prefetches the value of the entry in a slot, to change it.
+    /// Prefetches the value of the entry in a slot into the processor's cache, in order to change it.
     #[inline]
     pub(crate) fn prefetch_to_write(&self, slot: Slot) {
         if let Some(value) = self.0.get(slot as usize) {
@@ -59,7 +59,7 @@ impl<T: Default> SlotColumn<T> {
         self.0.len()
     }
 
-    /// Returns the bytes of memory that the array takes.
+    /// Returns the number of bytes of memory that the array takes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.0.capacity() * size_of::<T>()
     }

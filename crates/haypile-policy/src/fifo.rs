@@ -4,7 +4,7 @@ use super::link::Links;
 use super::ranking::best_first;
 use super::{Newcomer, Policy, PolicyKind, Queue, Ranked, Slot};
 
-/// The name and parameters of the policy `fifo`.
+/// The description of the policy `fifo`: its name, paper and parameters.
 pub const KIND: PolicyKind = PolicyKind {
     name: "fifo",
     summary: "first in, first out; a hit changes nothing",
@@ -12,14 +12,14 @@ pub const KIND: PolicyKind = PolicyKind {
     params: &[],
 };
 
-/// The FIFO policy: first in, first out. A new value for a key does not make it younger.
+/// The eviction policy FIFO: first in, first out. A new value for a key does not make its entry younger.
 #[derive(Debug)]
 pub struct Fifo {
     links: Links<1>,
 }
 
 impl Fifo {
-    /// Returns an empty FIFO queue.
+    /// Creates the FIFO policy for an empty cache.
     pub fn new() -> Self {
         Self { links: Links::new() }
     }

@@ -1,14 +1,14 @@
 //! Lists of free slot and node numbers, which are reused.
 
-/// A list of free numbers of slots or nodes; numbers that are no longer in range are skipped.
+/// A list of the free numbers of a policy's slots or nodes, for reuse; numbers that are no longer in range are skipped.
 #[derive(Debug, Default)]
 pub(crate) struct FreeList {
     numbers: Vec<u32>,
 }
 
 impl FreeList {
-    /// Adds a number to the list of free ones. If no memory can be allocated, [`pop`](Self::pop)
-    /// never returns it, and the caller has to search for it.
+    /// Adds a number to the list of free ones. If no memory can be allocated for it, [`pop`](Self::pop) never returns
+    /// it, and the caller has to search for it.
     #[inline]
     pub(crate) fn push(&mut self, number: u32) {
         if self.numbers.len() < self.numbers.capacity() || self.grow() {
@@ -21,7 +21,7 @@ impl FreeList {
         self.numbers.try_reserve(1).is_ok()
     }
 
-    /// Removes and returns a free number below `slots`; `None` if there is none.
+    /// Removes and returns a free number below `slots` from the list; `None` if there is none.
     #[inline]
     pub(crate) fn pop(&mut self, slots: usize) -> Option<u32> {
         std::iter::from_fn(|| self.numbers.pop()).find(|number| (*number as usize) < slots)
@@ -31,7 +31,7 @@ impl FreeList {
         self.numbers.is_empty()
     }
 
-    /// Drops the free numbers from `slots` on, and returns memory to the allocator.
+    /// Drops the free numbers from `slots` on from the list, and returns memory to the allocator.
     pub(crate) fn shrink(&mut self, slots: usize) {
         self.numbers.retain(|number| (*number as usize) < slots);
         self.numbers.shrink_to_fit();

@@ -82,16 +82,16 @@ pub mod wtinylfu;
 pub use ranking::Ranked;
 pub use spec::{Param, PolicyError, PolicyKind, PolicySpec, PolicyVisitor};
 
-/// The number of an entry (its slot): an index into the arrays of a policy and of its driver.
+/// The number of a cache entry (its slot): an index into the arrays of a policy and of its driver.
 ///
 /// A driver reuses the slots of entries that left. The simulator uses the trace's dense key
 /// numbers, so that there an entry that returns has the slot it had before.
 pub type Slot = u32;
 
-/// The properties of an entry that is about to be stored, as far as a policy may know them.
+/// The properties of an entry that is about to be stored in a cache, as far as a policy may know them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Newcomer {
-    /// A hash of the key that is the same each time the key is seen.
+    /// A hash of the entry's key, which is the same each time the key is seen.
     pub fingerprint: u64,
     /// The entry's weight: its size in bytes, or 1 if objects are counted.
     pub weight: u64,
@@ -251,7 +251,7 @@ pub trait Policy: Send + Sync {
     }
 }
 
-/// One queue of a policy, as [`Policy::queues`] returns it for tests.
+/// One queue of an eviction policy with its entries, as [`Policy::queues`] returns it for tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queue {
     /// The queue's name in the policy's paper.

@@ -12,8 +12,8 @@ struct Link {
     toward_head: u32,
 }
 
-/// `LISTS` linked lists over one set of slots. New entries go to the head; the tail is evicted
-/// first.
+/// A set of `LISTS` doubly linked lists of slots (numbers of entries), each in one list at most. New entries go to the
+/// head; the tail is evicted first.
 #[derive(Debug)]
 pub struct Links<const LISTS: usize> {
     nodes: Vec<Link>,
@@ -26,14 +26,14 @@ impl<const LISTS: usize> Default for Links<LISTS> {
 }
 
 impl<const LISTS: usize> Links<LISTS> {
-    /// Returns empty linked lists.
+    /// Creates linked lists without entries.
     #[inline]
     pub fn new() -> Self {
         let sentinels = (0..index(LISTS)).map(|at| Link { toward_tail: at, toward_head: at });
         Self { nodes: sentinels.collect() }
     }
 
-    /// Allocates links for the slots below number `slots`.
+    /// Allocates memory for the links of the slots below number `slots`.
     #[inline]
     pub fn reserve(&mut self, slots: usize) {
         let nodes = slots + LISTS;
@@ -44,7 +44,7 @@ impl<const LISTS: usize> Links<LISTS> {
         }
     }
 
-    /// Prefetches the links of a slot, to change them.
+    /// Prefetches the links of a slot into the processor's cache, in order to change them.
     #[inline]
     pub fn prefetch_to_write(&self, slot: Slot) {
         if let Some(node) = self.nodes.get(slot as usize + LISTS) {
@@ -52,7 +52,7 @@ impl<const LISTS: usize> Links<LISTS> {
         }
     }
 
-    /// Inserts a slot, which is in no list, at the head of `list`.
+    /// Inserts a slot, which is in no list yet, at the head of `list`.
     #[inline]
     pub fn push_head(&mut self, list: usize, slot: Slot) {
         let node = slot + index(LISTS);
@@ -77,7 +77,7 @@ impl<const LISTS: usize> Links<LISTS> {
         self.push_head(list, slot);
     }
 
-    /// Moves all slots of list `from` to the head of list `to`.
+    /// Moves all slots of list `from` to the head of list `to`, in their order.
     pub fn move_all(&mut self, from: usize, to: usize) {
         let Link { toward_tail: first, toward_head: last } = self.nodes[from];
         let (from, to) = (index(from), index(to));
@@ -109,19 +109,19 @@ impl<const LISTS: usize> Links<LISTS> {
         self.nodes.shrink_to_fit();
     }
 
-    /// Returns the tail of `list`: the next slot to be evicted.
+    /// Returns the slot at the tail of `list`, which is the next to be evicted; `None` if the list is empty.
     #[inline]
     pub fn tail(&self, list: usize) -> Option<Slot> {
         Self::slot(self.nodes[list].toward_head)
     }
 
-    /// Returns the neighbour of a slot towards the head of its list; `None` at the head.
+    /// Returns the next slot towards the head in the list of `slot`; `None` at the head.
     #[inline]
     pub fn toward_head(&self, slot: Slot) -> Option<Slot> {
         Self::slot(self.nodes[slot as usize + LISTS].toward_head)
     }
 
-    /// Removes and returns the tail of `list`.
+    /// Removes the slot at the tail of `list` and returns it; `None` if the list is empty.
     #[inline]
     pub fn pop_tail(&mut self, list: usize) -> Option<Slot> {
         let slot = self.tail(list)?;
@@ -135,13 +135,13 @@ impl<const LISTS: usize> Links<LISTS> {
         std::iter::successors(self.tail(list), |slot| self.toward_head(*slot))
     }
 
-    /// Returns the slots of `list` in the form of [`Queue`](super::Queue), for tests.
+    /// Returns the slots of `list` from the tail to the head, in the form of [`Queue`](super::Queue), for tests.
     #[inline]
     pub fn dump(&self, list: usize) -> Vec<u64> {
         self.iter(list).map(u64::from).collect()
     }
 
-    /// Returns the bytes of memory that the links take.
+    /// Returns the number of bytes of memory that the links take.
     #[inline]
     pub fn memory_bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<Link>()

@@ -9,7 +9,7 @@ use super::ranking::best_first;
 use super::weight::{Weights, share};
 use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot};
 
-/// The name and parameters of the policy `lirs`.
+/// The description of the policy `lirs`: its name, paper and parameters.
 pub const KIND: PolicyKind = PolicyKind {
     name: "lirs",
     summary: "low inter-reference recency; strong on loops and scans",
@@ -72,7 +72,7 @@ const LARGE: usize = 2;
 /// The number of nodes that an insertion drops where too many are free.
 const NODE_DROPS: usize = 2;
 
-/// The LIRS policy (low inter-reference recency set).
+/// The eviction policy LIRS (low inter-reference recency set).
 ///
 /// With `demote=1` it decides as libCacheSim does. Departures from the paper, which knows pages of
 /// one size and does not bound the stack: weights stand for counts; S is held to `stack` times the
@@ -108,7 +108,7 @@ pub struct Lirs<W: Weights, M: Memory> {
 }
 
 impl<W: Weights, M: Memory> Lirs<W, M> {
-    /// Returns empty queues of LIRS for a cache of `capacity`.
+    /// Creates the LIRS policy for an empty cache of size `capacity`.
     pub fn new(capacity: u64, spec: &PolicySpec) -> Self {
         let mut policy = Self {
             nodes: M::Nodes::default(),

@@ -4,7 +4,7 @@ use super::link::Links;
 use super::ranking::best_first;
 use super::{Newcomer, Policy, PolicyKind, Queue, Ranked, Slot};
 
-/// The name and parameters of the policy `lru`.
+/// The description of the policy `lru`: its name, paper and parameters.
 pub const KIND: PolicyKind = PolicyKind {
     name: "lru",
     summary: "least recently used",
@@ -12,14 +12,14 @@ pub const KIND: PolicyKind = PolicyKind {
     params: &[],
 };
 
-/// The LRU policy: a read or a new value makes an entry the most recently used.
+/// The eviction policy LRU: a read or a new value makes an entry the most recently used.
 #[derive(Debug)]
 pub struct Lru {
     links: Links<1>,
 }
 
 impl Lru {
-    /// Returns an empty LRU queue.
+    /// Creates the LRU policy for an empty cache.
     pub fn new() -> Self {
         Self { links: Links::new() }
     }

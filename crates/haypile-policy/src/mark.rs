@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use super::Slot;
 use super::column::SlotColumn;
 
-/// Counters of hits, one for each slot.
+/// Counters of hits of cache entries, one for each slot.
 ///
 /// Two hits that race may count as one; a policy that only asks "was it used, and about how
 /// often" does not mind. Everything but [`raise`](Self::raise) happens under an exclusive lock.
@@ -16,12 +16,12 @@ use super::column::SlotColumn;
 pub(super) struct Marks(SlotColumn<AtomicU8>);
 
 impl Marks {
-    /// Allocates counters for the slots below number `slots`.
+    /// Allocates hit counters for the slots below number `slots`.
     pub(super) fn reserve(&mut self, slots: usize) {
         self.0.reserve(slots);
     }
 
-    /// Counts a hit on the entry in a slot, up to `max`.
+    /// Adds one hit to the counter of the entry in a slot, up to `max`.
     #[inline]
     pub(super) fn raise(&self, slot: Slot, max: u8) {
         let mark = &self.0[slot];
@@ -32,19 +32,19 @@ impl Marks {
         }
     }
 
-    /// Prefetches the hit counter of a slot.
+    /// Prefetches the hit counter of a slot into the processor's cache.
     #[inline]
     pub(super) fn prefetch(&self, slot: Slot) {
         self.0.prefetch(slot);
     }
 
-    /// Returns the hit counter of a slot.
+    /// Returns the number of counted hits of the entry in a slot.
     #[inline]
     pub(super) fn get(&self, slot: Slot) -> u8 {
         self.0[slot].load(Relaxed)
     }
 
-    /// Sets the hit counter of a slot.
+    /// Sets the number of counted hits of the entry in a slot.
     #[inline]
     pub(super) fn set(&mut self, slot: Slot, count: u8) {
         *self.0[slot].get_mut() = count;
@@ -60,7 +60,7 @@ impl Marks {
         self.0.drop_slots(slots);
     }
 
-    /// Returns the bytes of memory that the hit counters take.
+    /// Returns the number of bytes of memory that the hit counters take.
     pub(super) fn memory_bytes(&self) -> usize {
         self.0.memory_bytes()
     }

@@ -5,7 +5,7 @@
 /// The length of a line of the processor's cache, in bytes.
 pub const CACHE_LINE_BYTES: usize = 64;
 
-/// Prefetches the cache line at this address.
+/// Prefetches the line with this address into the processor's cache.
 #[inline]
 pub fn prefetch<T>(place: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -18,7 +18,7 @@ pub fn prefetch<T>(place: *const T) {
     let _ = place;
 }
 
-/// Prefetches the cache line at this address for writing: no other processor has it then.
+/// Prefetches the line with this address into the processor's cache for writing: no other processor has it then.
 #[inline]
 pub fn prefetch_to_write<T>(place: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -6,7 +6,7 @@ use super::column::SlotColumn;
 use super::link::Links;
 use super::weight::Weights;
 
-/// `LISTS` queues over one set of slots, with the weights of entries. A slot is in one of them at
+/// A set of `LISTS` queues of slots (numbers of entries), with the weights of the entries. A slot is in one of them at
 /// most; new entries go to the head.
 #[derive(Debug)]
 pub(super) struct Queues<W, const LISTS: usize> {
@@ -17,7 +17,7 @@ pub(super) struct Queues<W, const LISTS: usize> {
 }
 
 impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
-    /// Returns empty queues.
+    /// Creates queues without entries.
     pub(super) fn new() -> Self {
         Self {
             links: Links::new(),
@@ -27,14 +27,14 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         }
     }
 
-    /// Allocates room for the slots below number `slots`.
+    /// Allocates memory for the slots below number `slots` in the queues.
     pub(super) fn reserve(&mut self, slots: usize) {
         self.links.reserve(slots);
         self.weights.reserve(slots);
         self.list.reserve(slots);
     }
 
-    /// Prefetches the memory that changes when `slot` moves to another queue or leaves all queues.
+    /// Prefetches the memory of the queues that changes when `slot` moves to another queue or leaves all queues.
     #[inline]
     pub(super) fn prefetch_to_write(&self, slot: Slot) {
         self.links.prefetch_to_write(slot);
@@ -42,14 +42,13 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         self.weights.prefetch(slot);
     }
 
-    /// Returns the number of the queue that a slot is in.
+    /// Returns the number of the queue that contains a slot.
     #[inline]
     pub(super) fn of(&self, slot: Slot) -> usize {
         usize::from(self.list[slot])
     }
 
-    /// Returns the weight of the entry in a slot: how much of the capacity it takes, in bytes or as
-    /// one object.
+    /// Returns the weight of the entry in a slot: how much of the cache's capacity it takes, in bytes or as one object.
     #[inline]
     pub(super) fn weight(&self, slot: Slot) -> u64 {
         self.weights.get(slot)
@@ -75,7 +74,7 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         self.links.push_head(list, slot);
     }
 
-    /// Moves an entry to the head of a queue, its current one or another.
+    /// Moves an entry to the head of queue `list`, from the same or another queue.
     #[inline]
     pub(super) fn move_to(&mut self, list: usize, slot: Slot) {
         let from = self.of(slot);
@@ -95,7 +94,7 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         self.links.unlink(slot);
     }
 
-    /// Changes the weight of an entry, and returns the previous one.
+    /// Changes the weight of the entry in a slot, and returns the previous weight.
     pub(super) fn reweigh(&mut self, slot: Slot, weight: u64) -> u64 {
         let old = self.weights.replace(slot, weight);
         let sum = &mut self.sums[usize::from(self.list[slot])];
@@ -103,27 +102,27 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         old
     }
 
-    /// Records that the entry in slot `from` has moved to slot `to`, which was free.
+    /// Records in the queues that the entry in slot `from` has moved to slot `to`, which was free.
     pub(super) fn relocate(&mut self, from: Slot, to: Slot) {
         self.links.relocate(from, to);
         self.list.relocate(from, to);
         self.weights.relocate(from, to);
     }
 
-    /// Drops the slots from number `slots` on, all of which are free.
+    /// Drops the slots from number `slots` on from the queues; all of them are free.
     pub(super) fn drop_slots(&mut self, slots: usize) {
         self.links.drop_slots(slots);
         self.list.drop_slots(slots);
         self.weights.drop_slots(slots);
     }
 
-    /// Returns the tail of a queue: the next slot to be evicted.
+    /// Returns the slot at the tail of a queue, which is the next to be evicted; `None` if the queue is empty.
     #[inline]
     pub(super) fn tail(&self, list: usize) -> Option<Slot> {
         self.links.tail(list)
     }
 
-    /// Returns the neighbour of a slot towards the head of its queue.
+    /// Returns the next slot towards the head in the queue of `slot`; `None` at the head.
     pub(super) fn toward_head(&self, slot: Slot) -> Option<Slot> {
         self.links.toward_head(slot)
     }
@@ -133,12 +132,12 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         self.links.iter(list)
     }
 
-    /// Returns the slots of a queue in the form of [`Queue`](super::Queue), for tests.
+    /// Returns the slots of a queue from the tail to the head, in the form of [`Queue`](super::Queue), for tests.
     pub(super) fn dump(&self, list: usize) -> Vec<u64> {
         self.links.dump(list)
     }
 
-    /// Returns the bytes of memory that the queues take.
+    /// Returns the number of bytes of memory that the queues take.
     pub(super) fn memory_bytes(&self) -> usize {
         self.links.memory_bytes() + self.list.memory_bytes() + self.weights.memory_bytes()
     }

@@ -7,7 +7,7 @@ use super::ranking::best_first;
 use super::weight::{Weights, share};
 use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot};
 
-/// The name and parameters of the policy `s3fifo`.
+/// The description of the policy `s3fifo`: its name, paper and parameters.
 pub const KIND: PolicyKind = PolicyKind {
     name: "s3fifo",
     summary: "three FIFO queues; the best mean byte hit ratio, and the default",
@@ -45,7 +45,7 @@ const SMALL: usize = 0;
 const MAIN: usize = 1;
 const MAX_HITS: u8 = 3;
 
-/// The S3-FIFO policy.
+/// The eviction policy S3-FIFO, with a small, a main and a ghost queue.
 ///
 /// With `threshold=2` the decisions are those of libCacheSim's C code of October 2024, from 20
 /// objects up. Departures: the default threshold is 1, as in the paper's text (libCacheSim 2),
@@ -67,7 +67,7 @@ pub struct S3Fifo<W: Weights, M: Memory> {
 }
 
 impl<W: Weights, M: Memory> S3Fifo<W, M> {
-    /// Returns empty queues of S3-FIFO for a cache of `capacity`.
+    /// Creates the S3-FIFO policy for an empty cache of size `capacity`.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -5,7 +5,7 @@
 
 use super::{Param, PolicyKind};
 
-/// The name and parameters of the policy `segment`, the file store's.
+/// The description of the policy `segment`, the file store's own: its name, papers and parameters.
 pub const KIND: PolicyKind = PolicyKind {
     name: "segment",
     summary: "the file store's (simulator only): S3-FIFO on segments that are recycled as a whole",

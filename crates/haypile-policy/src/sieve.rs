@@ -5,7 +5,7 @@ use super::mark::Marks;
 use super::ranking::fewest_uses_leave;
 use super::{Newcomer, Policy, PolicyKind, Queue, Ranked, Slot};
 
-/// The name and parameters of the policy `sieve`.
+/// The description of the policy `sieve`: its name, paper and parameters.
 pub const KIND: PolicyKind = PolicyKind {
     name: "sieve",
     summary: "one queue, one bit per entry, one hand; cheap, but weak on loops",
@@ -13,7 +13,7 @@ pub const KIND: PolicyKind = PolicyKind {
     params: &[],
 };
 
-/// The SIEVE policy. Unlike CLOCK, it does not move an entry that was used.
+/// The eviction policy SIEVE. Unlike CLOCK, it does not move an entry that was used.
 ///
 /// As in the paper and in libCacheSim.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Sieve {
 }
 
 impl Sieve {
-    /// Returns an empty SIEVE queue.
+    /// Creates the SIEVE policy for an empty cache.
     pub fn new() -> Self {
         Self { links: Links::new(), visited: Marks::default(), hand: None }
     }

@@ -4,12 +4,12 @@
 const BLOCK_WORDS: usize = 8;
 const ODD_BITS: u64 = 0x1111_1111_1111_1111;
 const HALF_MASK: u64 = 0x7777_7777_7777_7777;
-/// The highest frequency that the sketch counts.
+/// The highest frequency of a key that the sketch counts.
 pub(super) const MAX_FREQUENCY: u8 = 15;
 /// Counts per entry after which all counters are halved.
 const SAMPLE: u64 = 10;
 
-/// A sketch of the approximate frequencies of fingerprints (hashes of keys), from 0 to 15.
+/// A sketch of the approximate numbers of recent uses of keys, from 0 to 15, indexed by fingerprints (hashes of keys).
 ///
 /// Einziger, Friedman and Manes, "TinyLFU: A Highly Efficient Cache Admission Policy", ACM
 /// Transactions on Storage 13(4), 2017; laid out in blocks of one cache line as Caffeine does.
@@ -23,14 +23,14 @@ pub(super) struct Sketch {
 }
 
 impl Sketch {
-    /// Returns an empty frequency sketch for about `entries` entries.
+    /// Creates an empty sketch of key frequencies for a cache of about `entries` entries.
     pub(super) fn new(entries: u64) -> Self {
         let mut sketch = Self { words: vec![0; BLOCK_WORDS], counted: 0, period: SAMPLE };
         sketch.grow(entries);
         sketch
     }
 
-    /// Enlarges the sketch for a larger number of entries. Its counts stay: a table twice as long
+    /// Enlarges the sketch of key frequencies for a larger number of entries. Its counts stay: a table twice as long
     /// that contains the old one twice returns the same frequencies.
     pub(super) fn grow(&mut self, entries: u64) {
         self.period = self.period.max(SAMPLE * entries);
@@ -39,9 +39,9 @@ impl Sketch {
         }
     }
 
-    /// Reduces the sketch to about `entries` entries, if it is far too large for them, so that a
-    /// varying number of entries does not change it. Merged counters keep the higher count, so that
-    /// no frequency is too low; many are too high until they have been halved.
+    /// Reduces the sketch of key frequencies to about `entries` entries, if it is far too large for them, so that a
+    /// varying number of entries does not change it. Merged counters keep the higher count, so that no frequency is too
+    /// low; many are too high until they have been halved.
     pub(super) fn shrink(&mut self, entries: u64) {
         if (self.words.len() as u64) < 8 * entries {
             return;
@@ -57,7 +57,7 @@ impl Sketch {
         self.counted = self.counted.min(self.period - 1);
     }
 
-    /// Counts one use of the key with this fingerprint.
+    /// Counts one use of the key with this fingerprint (hash) in the sketch.
     pub(super) fn count(&mut self, fingerprint: u64) {
         let mut added = false;
         for (word, shift) in Self::counters(fingerprint, self.words.len()) {
@@ -75,8 +75,7 @@ impl Sketch {
         }
     }
 
-    /// Returns the approximate number of recent uses of the key with this fingerprint; never too
-    /// low.
+    /// Returns the approximate number of recent uses of the key with this fingerprint (hash); never too low.
     pub(super) fn frequency(&self, fingerprint: u64) -> u8 {
         let counters = Self::counters(fingerprint, self.words.len());
         let counts = counters.map(|(word, shift)| (self.words[word] >> shift) & 0xf);
@@ -84,7 +83,7 @@ impl Sketch {
         u8::try_from(least).expect("four bits")
     }
 
-    /// Returns the bytes of memory that the frequency sketch takes.
+    /// Returns the number of bytes of memory that the sketch of key frequencies takes.
     pub(super) fn memory_bytes(&self) -> usize {
         self.words.capacity() * size_of::<u64>()
     }

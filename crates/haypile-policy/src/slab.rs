@@ -42,7 +42,7 @@ impl<T> Slab<T> {
         self.records.get(slot as usize)?.as_ref()
     }
 
-    /// Inserts a record into a free slot, or a new one at the end.
+    /// Inserts a record into a free slot, or into a new one at the end, and returns the slot.
     ///
     /// # Panics
     ///
@@ -90,39 +90,38 @@ impl<T> Slab<T> {
         self.records[slot as usize].as_ref().expect("callers pass occupied slots")
     }
 
-    /// Whether the table has to grow for one more record.
+    /// Whether the table has to allocate memory for one more record.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.records.len() == self.records.capacity()
             && (self.taken == self.records.len() || self.free.is_empty())
     }
 
-    /// Returns the number of slots, including free ones.
+    /// Returns the number of slots in the table, including free ones.
     #[inline]
     pub fn slots(&self) -> usize {
         self.records.len()
     }
 
-    /// Returns the number of occupied slots.
+    /// Returns the number of occupied slots in the table.
     #[inline]
     pub fn len(&self) -> usize {
         self.taken
     }
 
-    /// Whether no slot is occupied.
+    /// Whether no slot of the table is occupied.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.taken == 0
     }
 
-    /// Whether enough slots are free to make dropping some worthwhile.
+    /// Whether enough slots of the table are free to make it worthwhile to drop some.
     #[inline]
     pub fn is_sparse(&self) -> bool {
         self.records.len() > self.taken + self.taken / 8 + 64
     }
 
-    /// Drops the last slot of the table. An entry there first moves to a free slot; the move is
-    /// returned.
+    /// Drops the last slot of the table. A record there first moves to a free slot; the move (from, to) is returned.
     ///
     /// # Panics
     ///
@@ -143,19 +142,19 @@ impl<T> Slab<T> {
         moved
     }
 
-    /// Returns the records in the occupied slots of a range.
+    /// Returns the records in the occupied slots with numbers in a range.
     #[inline]
     pub fn range(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = &T> {
         self.records.iter().take(range.end).skip(range.start).flatten()
     }
 
-    /// Returns the bytes that the slots take in addition to their records.
+    /// Returns the number of bytes that the slots of the table take in addition to their records.
     #[inline]
     pub fn metadata_bytes(&self) -> usize {
         self.records.capacity() * size_of::<Option<T>>() + self.free.memory_bytes()
     }
 
-    /// Returns the first occupied slot that is not before `from`.
+    /// Returns the first occupied slot of the table from number `from` on.
     #[inline]
     pub fn next_taken(&self, from: Slot) -> Option<Slot> {
         self.records
@@ -165,7 +164,7 @@ impl<T> Slab<T> {
             .find_map(|(record, slot)| record.is_some().then_some(slot))
     }
 
-    /// Returns the numbers of the occupied slots.
+    /// Returns the numbers of the occupied slots of the table.
     #[inline]
     pub fn taken(&self) -> impl Iterator<Item = Slot> {
         self.records.iter().zip(0..).filter_map(|(record, slot)| record.is_some().then_some(slot))

@@ -6,7 +6,7 @@ use super::ranking::best_first;
 use super::weight::{Weights, share};
 use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot};
 
-/// The name and parameters of the policy `slru`.
+/// The description of the policy `slru`: its name, paper and parameters.
 pub const KIND: PolicyKind = PolicyKind {
     name: "slru",
     summary: "three LRU segments: eden, probation, and a protected one that is hard to leave",
@@ -49,7 +49,8 @@ const PROTECTED_USES: u8 = 2;
 /// After how many operations per entry the frequencies are halved.
 const AGING_PERIOD: u64 = 10;
 
-/// The sizes of SLRU's segments, in per cent of the capacity. The probation segment has the rest.
+/// The sizes of the segments in the segmented LRU policy (SLRU), in per cent of the capacity. The probation segment has
+/// the rest.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// The size of the eden segment (for new entries), in per cent of the capacity.
@@ -60,13 +61,13 @@ pub struct Config {
 }
 
 impl Config {
-    /// Returns the sizes of segments that a policy's parameters state.
+    /// Returns the sizes of the SLRU segments that a policy's parameters state.
     pub fn of(spec: &PolicySpec) -> Self {
         Self { eden: spec.value("eden"), protected: spec.value("protected") }
     }
 }
 
-/// RelStorage's segmented LRU policy (SLRU).
+/// The segmented LRU eviction policy (SLRU) of RelStorage, with the segments eden, probation and protected.
 ///
 /// A newcomer enters eden. Eden's oldest goes on: straight to protected until that is full, later
 /// to probation. When the cache is full it competes there with probation's oldest: the one hit
@@ -93,7 +94,7 @@ pub struct Slru<W, const EXCEEDS: bool> {
 }
 
 impl<W: Weights, const EXCEEDS: bool> Slru<W, EXCEEDS> {
-    /// Returns empty segments of SLRU for a cache of `capacity`.
+    /// Creates the SLRU policy for an empty cache of size `capacity`.
     pub fn new(capacity: u64, config: Config) -> Self {
         let mut policy = Self {
             segments: Queues::new(),

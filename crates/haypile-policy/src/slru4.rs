@@ -5,7 +5,7 @@ use super::ranking::best_first;
 use super::weight::Weights;
 use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot};
 
-/// The name and parameters of the policy `slru4`.
+/// The description of the policy `slru4`: its name, paper and parameters.
 pub const KIND: PolicyKind = PolicyKind {
     name: "slru4",
     summary: "four equal LRU segments; a hit moves an entry one segment up (libCacheSim's SLRU)",
@@ -28,7 +28,7 @@ const LARGE: usize = SEGMENTS;
 const QUEUES: usize = SEGMENTS + 1;
 const NAMES: [&str; QUEUES] = ["segment 0", "segment 1", "segment 2", "segment 3", "large"];
 
-/// The segmented LRU policy with four segments of a quarter of the capacity each.
+/// The segmented LRU eviction policy with four segments, each of a quarter of the capacity.
 ///
 /// A newcomer enters the lowest segment that has room; what overflows a segment falls one down. The
 /// lowest segment is the first to give entries up when the cache is full. With `fall=1` an entry leaves
@@ -47,7 +47,7 @@ pub struct Slru4<W> {
 }
 
 impl<W: Weights> Slru4<W> {
-    /// Returns empty segments of `slru4` for a cache of `capacity`.
+    /// Creates the segmented LRU policy `slru4` for an empty cache of size `capacity`.
     pub fn new(capacity: u64, spec: &PolicySpec) -> Self {
         Self {
             queues: Queues::new(),

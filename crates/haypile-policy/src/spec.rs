@@ -13,9 +13,9 @@ use super::{Policy, arc, clock, fifo, lirs, lru, s3fifo, segment, sieve, slru, s
 /// The description of an eviction policy: its name, its paper and its parameters.
 #[derive(Debug)]
 pub struct PolicyKind {
-    /// The policy's name in URLs and on the command line.
+    /// The policy's name in cache URLs and on the command line.
     pub name: &'static str,
-    /// A description of the policy in one line, for people.
+    /// A description of the policy in one line, for users.
     pub summary: &'static str,
     /// The publication that describes the policy.
     pub paper: &'static str,
@@ -23,20 +23,20 @@ pub struct PolicyKind {
     pub params: &'static [Param],
 }
 
-/// A parameter of a policy.
+/// The description of a policy's parameter: its name, default and range.
 #[derive(Debug)]
 pub struct Param {
     /// The name of the policy's parameter.
     pub name: &'static str,
-    /// The default value of the parameter.
+    /// The default value of the policy's parameter.
     pub default: f64,
-    /// The smallest allowed value of the parameter.
+    /// The smallest allowed value of the policy's parameter.
     pub min: f64,
-    /// The largest allowed value of the parameter.
+    /// The largest allowed value of the policy's parameter.
     pub max: f64,
-    /// Whether the parameter takes only whole numbers.
+    /// Whether the policy's parameter takes only whole numbers.
     pub whole: bool,
-    /// A description of the parameter, with its unit.
+    /// A description of the policy's parameter, with its unit, for users.
     pub help: &'static str,
 }
 
@@ -55,7 +55,7 @@ static KINDS: [&PolicyKind; 11] = [
     &segment::KIND,
 ];
 
-/// The name of a policy with the values of its parameters.
+/// The name of an eviction policy with the values of its parameters.
 ///
 /// ```
 /// use haypile_policy::PolicySpec;
@@ -82,13 +82,13 @@ pub trait PolicyVisitor {
 }
 
 impl PolicySpec {
-    /// Returns the descriptions of all policies.
+    /// Returns the descriptions of all known eviction policies.
     pub fn kinds() -> &'static [&'static PolicyKind] {
         &KINDS
     }
 
-    /// Parses a list of policies separated by commas. A part that is `name=value` is a parameter of
-    /// the policy before it: `lru,s3fifo:small=10,threshold=1,sieve` are three.
+    /// Parses a list of policies separated by commas. A part that is `name=value` is a parameter of the policy before
+    /// it: `lru,s3fifo:small=10,threshold=1,sieve` are three.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, PolicyError> {
         Self::split_list(text).iter().map(|text| text.parse()).collect()
     }
@@ -110,7 +110,7 @@ impl PolicySpec {
         texts
     }
 
-    /// Returns the description of this policy.
+    /// Returns the description of the policy that this specification names.
     pub fn kind(&self) -> &'static PolicyKind {
         self.kind
     }
@@ -135,7 +135,7 @@ impl PolicySpec {
         self.kind.name == segment::KIND.name
     }
 
-    /// Returns the value of one of this policy's parameters.
+    /// Returns the value of the policy's parameter with this name.
     ///
     /// # Panics
     ///
@@ -145,8 +145,8 @@ impl PolicySpec {
         self.values[position.expect("a parameter that the policy declares")]
     }
 
-    /// Calls `visitor` with a function that creates the policy; returns `None` for the file store's
-    /// policy, which is not a [`Policy`].
+    /// Calls `visitor` with a function that creates the policy, and returns its result; returns `None` for the file
+    /// store's policy, which is not a [`Policy`].
     ///
     /// `weighted` says whether entries differ in weight (bytes) or all weigh 1 (objects); `M` how
     /// the driver's slots relate to keys, which decides how ghosts are kept.
@@ -209,7 +209,7 @@ impl PolicySpec {
     }
 }
 
-/// The error of an unknown policy, or of a wrong parameter.
+/// The error for an unknown eviction policy, or a wrong parameter of a policy.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {

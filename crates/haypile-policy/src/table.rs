@@ -20,7 +20,7 @@ const LOWEST: u128 = 0x0101_0101_0101_0101_0101_0101;
 /// The highest bit of the tag of each cell.
 const HIGHEST: u128 = LOWEST << 7;
 
-/// Mixes the bits of a fingerprint for tables that use its low and its high bits, because
+/// Mixes the bits of a fingerprint (a hash of a key) for tables that use its low and its high bits, because
 /// fingerprints may be small numbers.
 #[inline]
 pub fn spread(fingerprint: u64) -> u64 {
@@ -69,7 +69,7 @@ impl Iterator for Cells {
     }
 }
 
-/// A hash table of numbers, which stand for entries.
+/// A hash table of 32-bit numbers, which stand for cache entries.
 ///
 /// The highest bits of a hash and its bits 16 to 23 should vary. In a large table, a number takes 8
 /// to 11 bytes. All operations take constant time on average.
@@ -80,31 +80,32 @@ pub struct Table {
 }
 
 impl Table {
-    /// Returns how many numbers the table contains.
+    /// Returns how many numbers are in the hash table.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the table contains no number.
+    /// Whether the hash table contains no number.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns how many numbers the table has memory for.
+    /// Returns how many numbers fit into the allocated memory of the hash table.
     #[inline]
     pub fn capacity(&self) -> usize {
         self.chunks.len() * FULL
     }
 
-    /// Finds a number with this hash for which `is_it` returns true.
+    /// Returns a number in the hash table that has this hash and for which `is_it` returns true; `None` if there is
+    /// none.
     #[inline]
     pub fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         self.locate(hash, is_it).map(|(at, cell)| self.chunks[at].numbers[cell])
     }
 
-    /// Prefetches the part of the table that [`find`](Self::find) reads first.
+    /// Prefetches the part of the hash table that [`find`](Self::find) reads first for this hash.
     #[inline]
     pub fn prefetch(&self, hash: u64) {
         if let Some(chunk) = self.chunks.get(self.home(hash)) {
@@ -112,8 +113,8 @@ impl Table {
         }
     }
 
-    /// Prefetches the part of the table that [`insert`](Self::insert) or [`remove`](Self::remove)
-    /// probably changes.
+    /// Prefetches the part of the hash table that [`insert`](Self::insert) or [`remove`](Self::remove) probably changes
+    /// for this hash.
     #[inline]
     pub fn prefetch_to_write(&self, hash: u64) {
         if let Some(chunk) = self.chunks.get(self.home(hash)) {
@@ -121,7 +122,7 @@ impl Table {
         }
     }
 
-    /// Returns the number that [`find`](Self::find) would test first, if it is in the part of the
+    /// Returns the number that [`find`](Self::find) would test first for this hash, if it is in the part of the hash
     /// table that [`prefetch`](Self::prefetch) fetches.
     #[inline]
     pub fn likely(&self, hash: u64) -> Option<u32> {
@@ -129,7 +130,7 @@ impl Table {
         chunk.with_tag(tag(hash)).next().map(|cell| chunk.numbers[cell])
     }
 
-    /// Adds a number that is not in the table yet. `hash_of` returns the hashes of the others.
+    /// Adds a number that is not in the hash table yet. `hash_of` returns the hashes of the other numbers.
     #[inline]
     pub fn insert(&mut self, hash: u64, number: u32, hash_of: impl Fn(u32) -> u64) {
         if self.len == self.capacity() {
@@ -139,7 +140,7 @@ impl Table {
         self.len += 1;
     }
 
-    /// Removes a number from the table.
+    /// Removes a number with this hash from the hash table.
     ///
     /// # Panics
     ///
@@ -156,7 +157,7 @@ impl Table {
         }
     }
 
-    /// Replaces a number in the table by another.
+    /// Replaces the number `from` in the hash table by `to`, which has the same hash.
     ///
     /// # Panics
     ///
@@ -167,15 +168,14 @@ impl Table {
         self.chunks[at].numbers[cell] = to;
     }
 
-    /// Removes all numbers from the table, and keeps its memory.
+    /// Removes all numbers from the hash table, and keeps its memory.
     #[inline]
     pub fn clear(&mut self) {
         self.chunks.fill(Chunk::default());
         self.len = 0;
     }
 
-    /// Frees memory of the table that is needed neither for `capacity` numbers nor for its present
-    /// ones.
+    /// Frees memory of the hash table that is needed neither for `capacity` numbers nor for its present ones.
     #[inline]
     pub fn shrink_to(&mut self, capacity: usize, hash_of: impl Fn(u32) -> u64) {
         let chunks = capacity.max(self.len).div_ceil(FULL);
@@ -184,7 +184,7 @@ impl Table {
         }
     }
 
-    /// Returns the bytes of memory that the table takes.
+    /// Returns the number of bytes of memory that the hash table takes.
     #[inline]
     pub fn memory_bytes(&self) -> usize {
         self.chunks.capacity() * size_of::<Chunk>()

@@ -3,7 +3,7 @@
 use super::Slot;
 use super::column::SlotColumn;
 
-/// The weights of the entries in slots. A cache that counts objects pays nothing for them.
+/// The weights of the cache entries in slots. A cache that counts objects needs no memory for them.
 pub trait Weights: Default + Send + Sync + 'static {
     /// Makes room for the slots below number `slots`.
     fn reserve(&mut self, slots: usize);
@@ -86,8 +86,8 @@ impl Weights for PerSlot {
     }
 }
 
-/// Returns `percent` per cent of `whole`, rounded down: the part of a capacity that a policy's
-/// parameter stands for.
+/// Returns `percent` per cent of `whole`, rounded down: the part of a cache's capacity for which a policy's parameter
+/// stands.
 pub fn share(whole: u64, percent: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,

@@ -8,7 +8,7 @@ use super::sketch::{MAX_FREQUENCY, Sketch};
 use super::weight::{Weights, share};
 use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot};
 
-/// The name and parameters of the policy `wtinylfu`.
+/// The description of the policy `wtinylfu`: its name, paper and parameters.
 pub const KIND: PolicyKind = PolicyKind {
     name: "wtinylfu",
     summary: "admission by frequency; strong on static popularity, favours small objects",
@@ -42,7 +42,7 @@ const PROTECTED: usize = 2;
 /// Where victims come from if the window gives no candidate, the first to leave first.
 const VICTIMS: [usize; 3] = [PROBATION, PROTECTED, WINDOW];
 
-/// The W-TinyLFU policy, with a window of fixed size.
+/// The eviction policy W-TinyLFU, with a window of fixed size.
 ///
 /// On objects it follows Caffeine's simulator (`sketch.WindowTinyLfu`); the sketch's hash differs,
 /// so that the decisions do in some cases, and a candidate is never admitted by chance. Departures
@@ -65,7 +65,7 @@ pub struct WTinyLfu<W: Weights, M: Memory> {
 }
 
 impl<W: Weights, M: Memory> WTinyLfu<W, M> {
-    /// Returns empty queues of W-TinyLFU for a cache of `capacity`.
+    /// Creates the W-TinyLFU policy for an empty cache of size `capacity`.
     pub fn new(capacity: u64, spec: &PolicySpec) -> Self {
         let mut policy = Self {
             segments: Queues::new(),

@@ -19,7 +19,7 @@ const REMOVED: u32 = u32::MAX;
 /// As the weight of a ghost: it is this heavy at least, and has its weight elsewhere.
 const HEAVY: u32 = u32::MAX - 1;
 
-/// A [`GhostList`] (evicted keys) of fingerprints. Two keys with the same fingerprint share a
+/// A [`GhostList`] (evicted keys) that identifies keys by fingerprints. Two keys with the same fingerprint share a
 /// ghost.
 ///
 /// A ghost takes 12 bytes in the order of age and 8 to 11 in the table that finds it, and a little

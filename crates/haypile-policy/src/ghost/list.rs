@@ -6,7 +6,7 @@ use super::super::link::Links;
 use super::super::weight::Weights;
 use super::slot_of;
 
-/// A queue of ghosts (the keys of evicted entries), from which the oldest is removed first.
+/// A queue of ghosts (remembered keys of evicted entries), from which the oldest is removed first.
 pub trait GhostList: Default + Send + Sync + 'static {
     /// Makes room for the slots below number `slots`.
     fn reserve(&mut self, slots: usize);
@@ -28,7 +28,7 @@ pub trait GhostList: Default + Send + Sync + 'static {
     fn memory_bytes(&self) -> usize;
 }
 
-/// A [`GhostList`] (evicted keys) of slots that belong to one key permanently.
+/// A [`GhostList`] (evicted keys) that identifies keys by slots, each of which belongs to one key permanently.
 #[derive(Debug)]
 pub struct SlotGhosts<W> {
     links: Links<1>,

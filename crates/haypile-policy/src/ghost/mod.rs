@@ -18,7 +18,7 @@ pub use node::{FingerprintNodes, Nodes, SlotNodes};
 use super::Slot;
 use super::weight::Weights;
 
-/// The way in which a policy identifies the ghost (the memory of an eviction) of a key.
+/// The way in which an eviction policy identifies keys that it remembers after their eviction (ghosts).
 pub trait Memory: Send + Sync + 'static {
     /// Whether slots are reused for other keys, so that entries can be moved among them.
     const REUSES_SLOTS: bool;

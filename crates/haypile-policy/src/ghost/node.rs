@@ -8,8 +8,8 @@ use super::super::free::FreeList;
 use super::{never_relocated, slot_of};
 use crate::table::spread;
 
-/// Numbers of entries that keep their place in a policy's lists after their slot was freed: a ghost
-/// among residents, as LIRS has them.
+/// Node numbers of cache entries, which keep their place in a policy's lists after their slot was freed, as LIRS needs
+/// for ghosts among resident entries.
 ///
 /// Nodes are dense like slots; [`attach`](Self::attach) says when the policy has to grow.
 pub trait Nodes: Default + Send + Sync + 'static {

@@ -12,18 +12,19 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 pub use read::{Damaged, Record, RecordReader};
 pub use write::{Payload, RecordedEntry};
 
-/// The first eight bytes of a recording. The high bit, the line ends and the `SUB` reveal a
+/// The first eight bytes of a recording of cache operations. The high bit, the line ends and the `SUB` reveal a
 /// transfer in text mode.
 pub const MAGIC: [u8; 8] = *b"\x89HPR\r\n\x1a\n";
-/// The version of the recording format that is written: major and minor.
+/// The version of the format in which recordings of cache operations are written: major and minor.
 pub const VERSION: (u16, u16) = (1, 0);
 /// The length of a recording's file header in bytes.
 pub const HEADER_BYTES: usize = 64;
 /// The length of a recording's block header in bytes.
 pub const BLOCK_HEADER_BYTES: usize = 40;
-/// The length in bytes from which the collected records are written to the file.
+/// The length in bytes from which the records of a recording's block are written to the file.
 pub const FULL_PAYLOAD_BYTES: usize = 64 << 10;
-/// The largest length of a block's records in bytes: full ones followed by the longest record fit.
+/// The largest length of the records in a recording's block, in bytes: records of [`FULL_PAYLOAD_BYTES`] followed by
+/// the longest record fit.
 pub const MAX_PAYLOAD_BYTES: usize = 256 << 10;
 /// The length of a hashed key in a recording, in bytes.
 pub const HASH_BYTES: usize = 8;
@@ -34,12 +35,13 @@ const BLOCK_MARK: [u8; 4] = *b"HPRB";
 const END_MARK: [u8; 4] = *b"HPRE";
 const HASHED_KEYS: u32 = 1;
 
-/// Hashes a key as `record_keys=hash` does: XXH3-64 with the seed 0, the same in every process.
+/// Hashes a key for a recording, as the option `record_keys=hash` does: XXH3-64 with the seed 0, the same in every
+/// process.
 pub fn hash_key(key: &[u8]) -> [u8; HASH_BYTES] {
     xxh3_64(key).to_le_bytes()
 }
 
-/// The kind of a recorded operation.
+/// The kind of a recorded cache operation, such as hit, miss or set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -101,7 +103,7 @@ const NO_EFFECT: u8 = 1 << 7;
 /// The file header of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileHeader {
-    /// The time of day at which the recording's times are zero, in nanoseconds since 1970.
+    /// The time in nanoseconds since 1970 from which the recording counts its times.
     pub origin_unix_ns: u64,
     /// The id of the process that wrote the recording.
     pub process: u32,
@@ -109,7 +111,7 @@ pub struct FileHeader {
     pub hashed_keys: bool,
 }
 
-/// The reason why the header of a recording is refused.
+/// The error of a recording's file header that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
@@ -134,7 +136,7 @@ pub enum HeaderError {
 }
 
 impl FileHeader {
-    /// Encodes the recording's header as bytes.
+    /// Encodes the file header of a recording as bytes.
     pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -149,7 +151,7 @@ impl FileHeader {
         bytes
     }
 
-    /// Parses and checks a recording's header.
+    /// Parses and checks the file header of a recording.
     ///
     /// # Errors
     ///
@@ -175,7 +177,7 @@ impl FileHeader {
     }
 }
 
-/// The reason why a recording ended.
+/// The reason why a recording of cache operations ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum End {
@@ -185,7 +187,7 @@ pub enum End {
     Full = 2,
 }
 
-/// The content of a recording's block: records, or the end.
+/// The content of a recording's block: records of operations, or the end of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block {
     /// Records of operations.
@@ -201,20 +203,19 @@ pub enum Block {
     End(End),
 }
 
-/// The header of a recording's block.
+/// The header of a block of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
-    /// The content of the block.
+    /// The content of the recording's block: records of operations, or the end of the recording.
     pub block: Block,
-    /// The time to which the block's first record is relative, in nanoseconds since the recording's
-    /// origin.
+    /// The time from which the block's first record counts, in nanoseconds since the recording's origin.
     pub first_ns: u64,
-    /// A lower bound on the times in later blocks, in nanoseconds since the recording's origin.
+    /// A lower bound on the times of operations in later blocks, in nanoseconds since the recording's origin.
     pub floor_ns: u64,
 }
 
 impl BlockHeader {
-    /// Encodes the block's header as bytes, with the checksum of its records.
+    /// Encodes the header of a recording's block as bytes, with the checksum of the header and the records (`payload`).
     pub fn to_bytes(self, payload: &[u8]) -> [u8; BLOCK_HEADER_BYTES] {
         let mut bytes = [0; BLOCK_HEADER_BYTES];
         let (mark, numbers) = match self.block {
@@ -234,7 +235,7 @@ impl BlockHeader {
         bytes
     }
 
-    /// Parses a block's header. Only the length is checked here, so that the records can be read;
+    /// Parses the header of a recording's block. Only the length is checked here, so that the records can be read;
     /// [`is_sound`](Self::is_sound) then checks the whole block.
     ///
     /// # Errors
@@ -260,12 +261,12 @@ impl BlockHeader {
         })
     }
 
-    /// Whether the checksum in a block's header matches the header and the records.
+    /// Whether the checksum in the header of a recording's block matches the header and the records (`payload`).
     pub fn is_sound(bytes: &[u8; BLOCK_HEADER_BYTES], payload: &[u8]) -> bool {
         checksum(bytes, payload) == u64::from_le_bytes(array(bytes, 32))
     }
 
-    /// Returns the length of the block's records in bytes.
+    /// Returns the length of the records in the recording's block, in bytes.
     pub fn payload_bytes(&self) -> usize {
         match self.block {
             Block::Records { payload_bytes, .. } => payload_bytes as usize,

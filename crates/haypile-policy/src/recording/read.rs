@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{HAS_SIZE, HAS_TTL, HASH_BYTES, KIND_BITS, KNOWN_KEY, Kind, NO_EFFECT, varint};
 
-/// The error of a recording's block with bytes that no recorder writes.
+/// The error of a recording's block that contains bytes that no recorder writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the block is damaged")]
 pub struct Damaged;
@@ -14,22 +14,22 @@ pub struct Damaged;
 pub struct Record {
     /// The kind of the recorded operation.
     pub kind: Kind,
-    /// Whether the operation changed something; true for reads.
+    /// Whether the operation changed something in the cache; true for reads.
     pub effect: bool,
     /// The time of the operation, in nanoseconds since the recording's origin.
     pub time_ns: u64,
-    /// The size of the value that was read or written, in bytes.
+    /// The size of the value that was read or written, in bytes; `None` if it was not recorded.
     pub size_bytes: Option<u64>,
-    /// The TTL of the write, in microseconds; 0 for "never expires".
+    /// The TTL of the written value, in microseconds; 0 for "never expires", and `None` if it was not recorded.
     pub ttl_us: Option<u64>,
-    /// The position of the key, or of its hash, in the block.
+    /// The range of bytes in the block's records that contains the key of the operation, or its hash.
     pub key: Range<usize>,
-    /// The length of the key in bytes, before it was hashed.
+    /// The length of the operation's key in bytes, before it was hashed.
     pub key_bytes: usize,
 }
 
-/// An iterator over the records of a recording's block. Each call takes the block's bytes, so that
-/// a caller can keep both together.
+/// An iterator over the records in a recording's block. Each call takes the block's bytes, so that a caller can keep
+/// both together.
 #[derive(Debug)]
 pub struct RecordReader {
     at: usize,
@@ -41,7 +41,7 @@ pub struct RecordReader {
 }
 
 impl RecordReader {
-    /// Returns an iterator over `records` records, whose times are relative to `first_ns`.
+    /// Creates an iterator over a block of `records` records, the first of which counts its time from `first_ns`.
     pub fn new(records: u32, first_ns: u64, hashed_keys: bool) -> Self {
         Self { at: 0, left: records, time_ns: first_ns, hashed_keys, keys: Vec::new() }
     }

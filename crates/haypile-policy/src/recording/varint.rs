@@ -1,11 +1,11 @@
 //! Integers of one to ten bytes: seven bits in each, the lowest first; the high bit announces
 //! another byte (LEB128).
 
-/// The largest number of bytes that an encoded integer takes.
+/// The largest number of bytes that an integer of variable length takes.
 pub(super) const MAX_BYTES: usize = 10;
 
-/// Writes an encoded integer to `target` at position `at`, which must have room; returns the
-/// position after it.
+/// Writes an integer of variable length to `target` at position `at`, which must have room; returns the position after
+/// it.
 #[inline]
 pub(super) fn put(target: &mut [u8], mut at: usize, mut value: u64) -> usize {
     while value >= 0x80 {
@@ -17,8 +17,8 @@ pub(super) fn put(target: &mut [u8], mut at: usize, mut value: u64) -> usize {
     at + 1
 }
 
-/// Reads the encoded integer at position `at`; returns it and the position after it. `None` if it
-/// is truncated, or longer than any that is written.
+/// Reads an integer of variable length at position `at`; returns it and the position after it. `None` if it is
+/// truncated, or longer than any that is written.
 #[inline]
 pub(super) fn get(source: &[u8], at: usize) -> Option<(u64, usize)> {
     let mut value = 0;

@@ -16,18 +16,18 @@ const SETS: usize = 1 << 10;
 /// hash.
 const MAX_HEAD_BYTES: usize = 1 + 4 * varint::MAX_BYTES + HASH_BYTES;
 
-/// An operation to be recorded.
+/// A cache operation to be recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordedEntry<'a> {
     /// The kind of the operation to record.
     pub kind: Kind,
-    /// Whether the operation changed something; true for reads.
+    /// Whether the operation changed something in the cache; true for reads.
     pub effect: bool,
-    /// The key, of at most 65,535 bytes; empty for [`Kind::Clear`].
+    /// The key of the operation, of at most 65,535 bytes; empty for [`Kind::Clear`].
     pub key: &'a [u8],
-    /// The size of the value that was read or written, in bytes.
+    /// The size of the value that was read or written, in bytes; `None` if it is not known.
     pub size_bytes: Option<u64>,
-    /// The TTL of the write, in microseconds; 0 for "never expires".
+    /// The TTL of the written value, in microseconds; 0 for "never expires", and `None` if it is not known.
     pub ttl_us: Option<u64>,
 }
 
@@ -40,8 +40,7 @@ struct KnownKeys {
     bytes: u16,
 }
 
-/// The encoded records of the block of a recording that is being filled, before it is written to
-/// the file.
+/// A block of a recording that is being filled with encoded records, before it is written to the file.
 #[derive(Debug)]
 pub struct Payload {
     /// Space for the block's header, followed by the payload, so that one write covers both.
@@ -55,7 +54,7 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// Returns an empty block, which allocates memory on first use.
+    /// Creates an empty block of a recording, which allocates memory on first use.
     pub fn new(hashed_keys: bool) -> Self {
         Self {
             bytes: Vec::new(),
@@ -68,23 +67,23 @@ impl Payload {
         }
     }
 
-    /// Returns the number of records in the block.
+    /// Returns the number of records in the recording's block.
     pub fn records(&self) -> u32 {
         self.records
     }
 
-    /// Returns the time of the block's first record, in nanoseconds.
+    /// Returns the time of the first record in the recording's block, in nanoseconds.
     pub fn first_ns(&self) -> u64 {
         self.first_ns
     }
 
-    /// Whether the block is full, and should be written to the file.
+    /// Whether the recording's block is full, and should be written to the file.
     pub fn is_full(&self) -> bool {
         self.records > 0 && self.bytes.len() >= BLOCK_HEADER_BYTES + FULL_PAYLOAD_BYTES
     }
 
-    /// Adds a record to the block, with a time in nanoseconds from any origin. A time before that
-    /// of the previous record is raised to it.
+    /// Adds a record of an operation to the recording's block, with a time in nanoseconds from any origin. A time
+    /// before that of the previous record is raised to it.
     #[inline]
     pub fn push(&mut self, now_ns: u64, entry: &RecordedEntry<'_>) {
         if self.records == 0 {
@@ -132,8 +131,8 @@ impl Payload {
         self.records += 1;
     }
 
-    /// Returns the filled block, with space for its header; `spare` becomes the buffer of the next
-    /// block. Times in the file count from `origin_ns`.
+    /// Moves the filled block of the recording into `spare`, with space for its header, and returns the header; the
+    /// former buffer of `spare` serves the next block. Times in the file count from `origin_ns`.
     pub fn take(&mut self, spare: &mut Vec<u8>, stripe: u32, origin_ns: u64) -> BlockHeader {
         std::mem::swap(&mut self.bytes, spare);
         let payload_bytes = spare.len() - BLOCK_HEADER_BYTES;
@@ -145,7 +144,7 @@ impl Payload {
         BlockHeader { block, first_ns: self.first_ns.saturating_sub(origin_ns), floor_ns: 0 }
     }
 
-    /// Discards the records of the block.
+    /// Discards the records in the recording's block.
     pub fn discard(&mut self) {
         self.records = 0;
     }

@@ -1,6 +1,6 @@
 //! Counters: values that are decimal digits, as in memcached.
 
-/// Parses a counter as memcached does: up to 20 decimal digits that fit into 64 bits.
+/// Parses the value of a counter as memcached does: up to 20 decimal digits that fit into 64 bits.
 #[inline]
 pub fn parse(value: &[u8]) -> Option<u64> {
     if value.is_empty() || value.len() > 20 || !value.iter().all(u8::is_ascii_digit) {

@@ -6,11 +6,11 @@
 /// The highest number of uses that an entry of a file store counts; further hits change nothing.
 pub const MAX_FREQUENCY: u8 = 3;
 
-/// The number of free segments that are reserved for records kept by recycling.
+/// The number of free segments of a file store that are reserved for records that recycling keeps.
 pub const RESERVED_SEGMENTS: u32 = 2;
 
-/// The highest number of segments that one write recycles. Nothing of the last of them is kept, so
-/// that one is free in the end.
+/// The largest number of segments of a file store that one write recycles. Nothing of the last of them is kept, so that
+/// one is free in the end.
 pub const MAX_RECYCLED: u32 = 4;
 
 /// The queue of a segment in a file store: small (new entries) or main.
@@ -22,9 +22,8 @@ pub enum Queue {
     Main,
 }
 
-/// Returns the queue that a record is written to. `replaces` is the queue of the record that it
-/// replaces; without one, `is_ghost` says whether the key was evicted from the small queue
-/// recently.
+/// Returns the queue of a file store to which a new record is written. `replaces` is the queue of the record that it
+/// replaces; without one, `is_ghost` says whether the key was evicted from the small queue recently.
 #[inline]
 pub fn queue_of_write(replaces: Option<Queue>, is_ghost: impl FnOnce() -> bool) -> Queue {
     match replaces {
@@ -34,30 +33,30 @@ pub fn queue_of_write(replaces: Option<Queue>, is_ghost: impl FnOnce() -> bool) 
     }
 }
 
-/// The rules by which a file store recycles segments.
+/// The rules by which a file store recycles segments, that is, evicts some of their records and moves the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// The number of segments up to which the small queue is not recycled.
+    /// The number of segments up to which the small queue of a file store is not recycled.
     pub small_segments: u32,
     /// The number of uses with which a record of the small queue moves to the main queue.
     pub threshold: u8,
-    /// The largest number of bytes of a recycled segment that are kept; at most a segment's size.
+    /// The largest number of bytes that are kept of a recycled segment; at most a segment's size.
     pub kept_bytes: u64,
 }
 
-/// A sealed segment of a file store, or several that hold one record.
+/// A sealed segment of a file store, or several segments that hold one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sealed {
     /// The queue (small or main) of the segment.
     pub queue: Queue,
-    /// The position in the order of opening: a segment that was opened later has a higher number.
+    /// The number of the segment in the order in which segments were opened: a later one has a higher number.
     pub opened: u64,
     /// Whether the segment has no live records, or only expired ones.
     pub is_dead: bool,
 }
 
 impl Rules {
-    /// Chooses the sealed segment to recycle, and returns its number; `None` if there are none.
+    /// Chooses the sealed segment that a file store recycles, and returns its number; `None` if there are none.
     /// `small_segments` is the number of segments in the small queue, including open ones.
     ///
     /// A dead one, if there is any; else the small queue's oldest while that queue has more than
@@ -86,15 +85,15 @@ impl Rules {
         dead.or(preferred).or(other).map(|(_, number)| number)
     }
 
-    /// Returns the largest number of bytes to keep of a segment, when the same write has already
-    /// recycled `recycled` segments.
+    /// Returns the largest number of bytes to keep of a recycled segment, if the same write has already recycled
+    /// `recycled` segments.
     #[inline]
     pub fn allowed_bytes(&self, recycled: u32) -> u64 {
         if recycled + 1 < MAX_RECYCLED { self.kept_bytes } else { 0 }
     }
 
-    /// Returns the number of uses with which a record of `queue` is kept in the main queue; `None`
-    /// if it is evicted.
+    /// Returns the number of uses with which a recycled record of `queue` is kept in the main queue; `None` if it is
+    /// evicted.
     #[inline]
     pub fn kept_frequency(&self, queue: Queue, frequency: u8) -> Option<u8> {
         match queue {
@@ -104,11 +103,11 @@ impl Rules {
     }
 }
 
-/// Live bytes of a segment, by the number of uses of their records.
+/// The sums of the live bytes in a segment, indexed by the number of uses of their records.
 pub type BytesByFrequency = [u64; MAX_FREQUENCY as usize + 1];
 
-/// Decides for each record of a recycled segment whether it is kept: the most used first, and of
-/// equally used ones the youngest.
+/// The decision for each record of a recycled segment whether it is kept: the most used first, and of equally used ones
+/// the youngest.
 #[derive(Clone, Copy, Debug)]
 pub struct Keeping {
     rules: Rules,
@@ -121,8 +120,8 @@ pub struct Keeping {
 }
 
 impl Keeping {
-    /// Returns the decisions for a segment of `queue` with these live bytes, of which
-    /// `allowed_bytes` may be kept.
+    /// Creates the decisions for a recycled segment of `queue` with the live bytes `bytes`, of which `allowed_bytes`
+    /// may be kept.
     pub fn new(rules: Rules, queue: Queue, bytes: &BytesByFrequency, allowed_bytes: u64) -> Self {
         let mut keeping =
             Self { rules, queue, allowed_bytes, lowest: MAX_FREQUENCY + 1, excess_bytes: 0 };
@@ -138,8 +137,8 @@ impl Keeping {
         keeping
     }
 
-    /// Returns the number of uses with which a live record is kept; `None` if it is evicted. To be
-    /// called once for each record, from the oldest to the youngest.
+    /// Returns the number of uses with which a live record of the recycled segment is kept; `None` if it is evicted. To
+    /// be called once for each record, from the oldest to the youngest.
     ///
     /// Frequencies that have changed since they were added up do no harm: no more bytes are kept
     /// than are allowed.

@@ -8,16 +8,16 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::table::spread;
 
-/// The smallest size of a memory store, in bytes.
+/// The smallest size of a `memory` store, in bytes.
 pub const MIN_SIZE_BYTES: u64 = 1 << 10;
 
-/// The largest size of a memory store, in bytes. Slots have numbers of 32 bits.
+/// The largest size of a `memory` store, in bytes. Its slots have numbers of 32 bits.
 pub const MAX_SIZE_BYTES: u64 = 256 << 30;
 
-/// The largest number of shards of a memory store.
+/// The largest number of shards of a `memory` store.
 pub const MAX_SHARDS: usize = 1 << 10;
 
-/// The number of bytes that an entry counts in addition to its record: the metadata of the store
+/// The number of bytes that a `memory` store charges for an entry in addition to its record: the metadata of the store
 /// and of the default policy, as a test measures them.
 ///
 /// That is 64 on average, and up to 80 where tables have just doubled. With the store's own part,
@@ -25,11 +25,11 @@ pub const MAX_SHARDS: usize = 1 << 10;
 /// `arc` 44 to 68 (the more it reads twice, the more ghosts it has), and `lirs` 110.
 pub const OVERHEAD_BYTES: u64 = 72;
 
-/// The length of a record's header before its key and value, in bytes.
+/// The length in bytes of the header that precedes key and value in a record of a `memory` store.
 pub const HEADER_BYTES: u64 = 40;
 
-/// Returns the number of bytes that an entry counts in a memory store: its record (the key, the
-/// value and a header), rounded up as common allocators do, and [`OVERHEAD_BYTES`].
+/// Returns the number of bytes that a `memory` store charges for an entry: its record (the key, the value and a
+/// header), rounded up as common allocators do, and [`OVERHEAD_BYTES`].
 ///
 /// The simulator charges the same when it predicts this store.
 #[inline]
@@ -39,7 +39,8 @@ pub const fn charge(key_bytes: u64, value_bytes: u64) -> u64 {
     (asked.saturating_add(15) & !15).saturating_add(OVERHEAD_BYTES)
 }
 
-/// Returns the length of the longest value whose [`charge`] is within `limit_bytes`, if any.
+/// Returns the length of the longest value whose entry is charged at most `limit_bytes` ([`charge`]); `None` if not
+/// even an empty value fits.
 #[inline]
 pub const fn longest_value(key_bytes: u64, limit_bytes: u64) -> Option<u64> {
     let Some(record_bytes) = limit_bytes.checked_sub(OVERHEAD_BYTES) else { return None };
@@ -53,7 +54,7 @@ const SHARD_BYTES: u64 = 2 << 20;
 /// Shards per processor that are chosen by default, so that threads seldom contend.
 const SHARDS_PER_CPU: usize = 8;
 
-/// Returns the number of shards that a store of this size has by default on this machine.
+/// Returns the number of shards that a `memory` store of size `size_bytes` has by default on this machine.
 #[inline]
 pub fn default_shards(size_bytes: u64) -> usize {
     let cpus = thread::available_parallelism().map_or(1, usize::from);
@@ -68,13 +69,13 @@ fn shards_for(size_bytes: u64, cpus: usize) -> usize {
     shards.min(1 << large.ilog2())
 }
 
-/// Returns the hash of a key in a memory store with this seed.
+/// Returns the hash of a key in a `memory` store with this seed.
 #[inline]
 pub fn fingerprint(key: &[u8], seed: u64) -> u64 {
     xxh3_64_with_seed(key, seed)
 }
 
-/// Returns the number of the shard that a key belongs to, among `shards`, a power of two.
+/// Returns the number of the shard to which a key belongs, among `shards`, a power of two.
 #[inline]
 pub fn shard_of(fingerprint: u64, shards: usize) -> usize {
     // The index uses the highest bits and those from 16 to 23.
@@ -82,8 +83,8 @@ pub fn shard_of(fingerprint: u64, shards: usize) -> usize {
     bits & (shards - 1)
 }
 
-/// Returns the number of bytes that a shard takes from a pool with `free_bytes`: `wanted_bytes`, or
-/// all if that is at least `needed_bytes`; `None` for nothing.
+/// Returns the number of bytes that a shard takes from the store's pool: `wanted_bytes` or `needed_bytes`, whichever is
+/// more, but at most all `free_bytes`; `None` if these are 0, or fewer than `needed_bytes`.
 #[inline]
 pub fn claimed(free_bytes: i64, needed_bytes: u64, wanted_bytes: u64) -> Option<u64> {
     let free = u64::try_from(free_bytes).unwrap_or(0);
@@ -91,43 +92,42 @@ pub fn claimed(free_bytes: i64, needed_bytes: u64, wanted_bytes: u64) -> Option<
     (free >= needed_bytes && claimed > 0).then_some(claimed)
 }
 
-/// The numbers of bytes that one shard of a memory store uses and may use.
+/// The numbers of bytes that one shard of a `memory` store uses and may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardBytes {
-    /// The sum of the bytes that the shard's entries count.
+    /// The sum of the bytes that are charged for the shard's entries.
     pub used: u64,
-    /// The number of bytes that the shard has taken from the pool; `used` never exceeds it.
+    /// The number of bytes that the shard has taken from the store's pool; the bytes in use never exceed it.
     pub budget: u64,
-    /// The shard's equal part of the store's size, in bytes.
+    /// The store's size divided by the number of shards, in bytes.
     pub fair_share: u64,
     /// Whether the shard is the only one of its store.
     pub is_alone: bool,
 }
 
 impl ShardBytes {
-    /// Returns the number of bytes that the shard lacks for `more` bytes.
+    /// Returns the number of bytes that the shard needs beyond its budget to store `more` bytes.
     #[inline]
     pub fn missing(self, more: u64) -> u64 {
         (self.used + more).saturating_sub(self.budget)
     }
 
-    /// Returns the number of bytes that the shard has to evict for an entry of `weight`, after it
-    /// has got `given` bytes from other shards. The policy compares the new entry with these
-    /// victims.
+    /// Returns the number of bytes that the shard has to evict for an entry of `weight`, after it has got `given` bytes
+    /// from other shards. The policy compares the new entry with these victims.
     #[inline]
     pub fn leaving(self, weight: u64, given: u64) -> u64 {
         (self.used + weight).saturating_sub(self.budget + given)
     }
 
-    /// Returns the number of bytes that the shard takes at once if the pool has them.
+    /// Returns the number of bytes that the shard takes at once from the store's pool, if the pool has them.
     #[inline]
     pub fn batch(self) -> u64 {
         if self.is_alone { u64::MAX } else { self.fair_share / 64 }
     }
 
-    /// Returns the number of bytes to take from other shards if the pool has too little: for an
-    /// entry of `weight` that is larger than the whole shard; or up to the fair share, if the shard
-    /// has clearly less.
+    /// Returns the number of bytes to take from other shards if the pool has too little; `None` for nothing. They are
+    /// for an entry of `weight` that is larger than the shard's budget, or bring a budget that is clearly below the
+    /// fair share up to it.
     #[inline]
     pub fn wanted(self, weight: u64) -> Option<u64> {
         let is_poor = !self.is_alone && self.budget < self.fair_share - self.fair_share / 8;
@@ -135,21 +135,22 @@ impl ShardBytes {
         (wanted > self.budget).then(|| wanted - self.budget)
     }
 
-    /// Returns the capacity that the policy divides among its queues: the fair share, unless the
-    /// shard has clearly more because an entry needs it.
+    /// Returns the capacity of the shard that the eviction policy divides among its queues: the fair share, unless the
+    /// shard's budget is clearly larger because an entry needs it.
     #[inline]
     pub fn policy_capacity(self) -> u64 {
         let is_rich = self.budget > self.fair_share + self.fair_share / 8;
         if is_rich { self.budget } else { self.fair_share }
     }
 
-    /// Returns the number of bytes that the shard has above its fair share.
+    /// Returns the number of bytes in the shard's budget above its fair share.
     #[inline]
     pub fn excess(self) -> u64 {
         self.budget.saturating_sub(self.fair_share)
     }
 
-    /// Returns the number of bytes to return to the pool after entries were removed.
+    /// Returns the number of unused bytes that the shard returns to the store's pool after entries were removed; `None`
+    /// for nothing.
     #[inline]
     pub fn idle(self) -> Option<u64> {
         let idle = self.budget - self.used;
