@@ -50,8 +50,8 @@ impl Address {
         (is_host && port > 0).then(|| Self::Tcp { host: host.to_owned(), port })
     }
 
-    /// Returns the address that a server names for another one; an empty host stands for the naming
-    /// server's own.
+    /// Returns the address that one server (`server`) names for another; an empty host stands for the naming server's
+    /// own host.
     pub(crate) fn named_by(server: &Self, host: &str, port: u16) -> Option<Self> {
         match server {
             Self::Tcp { host: own, .. } if host.is_empty() => Self::tcp(own, port),
@@ -59,7 +59,7 @@ impl Address {
         }
     }
 
-    /// Resolves the host name of the address.
+    /// Resolves the host name of the server's address.
     pub(crate) fn resolve(&self) -> io::Result<Resolved> {
         match self {
             Self::Tcp { host, port } => {
@@ -71,7 +71,7 @@ impl Address {
     }
 }
 
-/// A resolved address, ready to connect to.
+/// A resolved address of a server, to which a connection can be opened.
 #[derive(Clone, Debug)]
 pub(crate) enum Resolved {
     Tcp(Vec<SocketAddr>),
@@ -79,8 +79,8 @@ pub(crate) enum Resolved {
 }
 
 impl Resolved {
-    /// Connects to the address. A Unix socket is returned as a `TcpStream` too: reading, writing
-    /// and timeouts are the same calls on both, and the memcached client accepts no other type.
+    /// Opens a connection to the server's address. A Unix socket is returned as a `TcpStream` too: reading, writing and
+    /// timeouts are the same calls on both, and the memcached client accepts no other type.
     pub(crate) fn connect(&self, deadline: Deadline) -> Result<TcpStream, Lost> {
         match self {
             Self::Tcp(addresses) => {

@@ -2,8 +2,8 @@
 
 use haypile::{Event, EventCounters, Stats, WriteMode, Written};
 
-/// Counts of the operations of this process on a remote store. The server's own counts would cover
-/// all its clients since it started.
+/// Counts of this process's operations on a remote store (memcached or Redis). The server's own counts would cover all
+/// its clients since it started.
 #[derive(Debug, Default)]
 pub(crate) struct ServerCounts(EventCounters);
 
@@ -33,7 +33,7 @@ impl ServerCounts {
         }
     }
 
-    /// Counts an operation that was answered as a miss because the server did not answer.
+    /// Counts an operation that was treated as a miss because the server did not answer.
     pub(crate) fn unreachable(&self) {
         self.0.add(Event::Unreachable);
     }
@@ -43,7 +43,7 @@ impl ServerCounts {
     }
 }
 
-/// Returns the outcome of a write to an unreachable server, which counts as an empty cache.
+/// Returns the outcome of a write to a server that does not answer, which counts as an empty cache.
 pub(crate) fn written_nowhere(mode: WriteMode) -> Written {
     match mode {
         WriteMode::Set | WriteMode::Add => Written::Stored,

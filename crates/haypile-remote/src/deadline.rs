@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// The deadline of one operation.
+/// The deadline of one operation on a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline {
     timeout: Duration,
@@ -12,26 +12,26 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// Returns the deadline of an operation that starts now.
+    /// Returns the deadline of an operation on a server that starts now and may take `timeout`.
     pub(crate) fn after(timeout: Duration) -> Self {
         // A year stands for everything beyond the clock's range.
         let end = Instant::now().checked_add(timeout);
         Self { timeout, end: end.unwrap_or_else(|| Instant::now() + Duration::from_hours(8760)) }
     }
 
-    /// Returns the time left until the deadline, which is never zero.
+    /// Returns the time left until the deadline, which is never zero; an error if the deadline has passed.
     pub(crate) fn left(&self) -> Result<Duration, Lost> {
         let left = self.end.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(self.missed()) } else { Ok(left) }
     }
 
-    /// Returns an earlier deadline, after half of the remaining time.
+    /// Returns a deadline after half of the time that is left until this one.
     pub(crate) fn half(&self) -> Self {
         let left = self.end.saturating_duration_since(Instant::now());
         Self { timeout: self.timeout, end: Instant::now() + left / 2 }
     }
 
-    /// Returns the error of an operation that missed its deadline.
+    /// Returns the error of an operation for which the server did not answer before the deadline.
     pub(crate) fn missed(&self) -> Lost {
         Lost {
             text: format!("no answer within {:?}", self.timeout),
@@ -41,7 +41,7 @@ impl Deadline {
         }
     }
 
-    /// Converts the I/O error of a connection into a loss of that connection.
+    /// Converts an I/O error of a connection to a server into the loss of that connection.
     pub(crate) fn lost(&self, error: &io::Error) -> Lost {
         match error.kind() {
             io::ErrorKind::WouldBlock => self.missed(),
@@ -57,33 +57,33 @@ impl Deadline {
     }
 }
 
-/// The loss of a connection, and its reason. The server may have done the operation.
+/// The loss of a connection to a server, and its reason. The server may have done the operation.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{text}")]
 pub(crate) struct Lost {
     text: String,
-    /// Whether the server did not answer in time. Any other failure may only mean that the server
-    /// closed an idle connection, so that a new one is worth a try.
+    /// Whether the connection was lost because the server did not answer in time. Any other failure may only mean that
+    /// the server closed an idle connection, so that a new one is worth a try.
     pub(crate) is_late: bool,
-    /// Whether the server is up and answered, but the answer was unusable.
+    /// Whether the connection was lost because the server gave an unusable answer, so that it is up.
     pub(crate) is_of_answer: bool,
-    /// Whether the network broke the connection: the server may still receive what was sent on it,
+    /// Whether the connection was lost because the network broke it: the server may still receive what was sent on it,
     /// at an unknown time.
     pub(crate) is_cut: bool,
 }
 
 impl Lost {
-    /// Returns the loss of a connection with an error as its reason.
+    /// Creates the loss of a connection to a server, with an error as its reason.
     pub(crate) fn new(why: &dyn Error) -> Self {
         Self::because(why.to_string())
     }
 
-    /// Returns the loss of a connection with a text as its reason.
+    /// Creates the loss of a connection to a server, with a text as its reason.
     pub(crate) fn because(text: impl Into<String>) -> Self {
         Self { text: text.into(), is_late: false, is_of_answer: false, is_cut: false }
     }
 
-    /// Marks the loss of a connection as caused by an unusable answer.
+    /// Marks the loss of a connection as caused by an unusable answer of the server.
     pub(crate) fn by_answer(self) -> Self {
         Self { is_of_answer: true, ..self }
     }

@@ -8,9 +8,8 @@ const MAX_BYTES: usize = 4 << 20;
 /// The approximate overhead of a key.
 const KEY_OVERHEAD_BYTES: usize = 48;
 
-/// The pending invalidations of a server: keys that this process changed, or may have changed,
-/// while the server did not answer. A key stays pending until the server is known to have deleted
-/// it.
+/// The pending invalidations of a server: keys that this process changed, or may have changed, while the server did not
+/// answer. A key stays pending until the server is known to have deleted it.
 #[derive(Debug, Default)]
 pub(crate) struct Invalidations {
     /// Keys to delete at the next opportunity.
@@ -22,7 +21,7 @@ pub(crate) struct Invalidations {
     /// The bytes of the keys in `due` and `set_apart`.
     bytes: usize,
     drains: u64,
-    /// The number of keys for which there was no room among the pending invalidations.
+    /// Number of changed keys that were not remembered, because there was no room among the pending invalidations.
     pub(crate) left_out: u64,
 }
 
@@ -35,7 +34,7 @@ struct PendingKey {
     is_passed_on: bool,
 }
 
-/// A drain of pending invalidations that has begun, with its keys.
+/// A deletion of pending keys on a server (a drain) that has begun, with these keys.
 #[derive(Debug)]
 pub(crate) struct Drain {
     pub(crate) number: u64,
@@ -43,7 +42,7 @@ pub(crate) struct Drain {
 }
 
 impl Invalidations {
-    /// Adds a key to the pending invalidations, to be deleted when the server answers.
+    /// Adds a key to the pending invalidations: its entry is deleted when the server answers.
     pub(crate) fn add(&mut self, key: &[u8]) {
         let state = PendingKey { drains: self.drains, is_passed_on: false };
         if let Some(known) = self.due.get_mut(key).or_else(|| self.set_apart.get_mut(key)) {
@@ -59,12 +58,12 @@ impl Invalidations {
         self.bytes += bytes;
     }
 
-    /// Whether no invalidation of a key is pending.
+    /// Whether there are no pending invalidations for the server.
     pub(crate) fn is_empty(&self) -> bool {
         self.due.is_empty() && self.set_apart.is_empty()
     }
 
-    /// Begins to delete the pending keys that are due. Keys added after this call are not included.
+    /// Begins to delete the pending keys that are due from the server. Keys added after this call are not included.
     pub(crate) fn begin_drain(&mut self, now_ns: u64) -> Drain {
         if now_ns >= self.due_again_at_ns {
             self.due.extend(self.set_apart.drain());
@@ -73,7 +72,7 @@ impl Invalidations {
         Drain { number: self.drains, keys: self.due.keys().cloned().collect() }
     }
 
-    /// Removes keys that the server has deleted from the pending invalidations.
+    /// Removes keys that the server has deleted, in the drain with this number, from the pending invalidations.
     pub(crate) fn drained(&mut self, number: u64, keys: &[Box<[u8]>]) {
         for key in keys {
             if self.due.get(key).is_some_and(|state| state.drains < number) {
@@ -83,19 +82,19 @@ impl Invalidations {
         }
     }
 
-    /// Postpones pending keys that only another server can delete, and has not deleted.
+    /// Postpones the invalidation of keys that only another server can delete, and has not deleted.
     pub(crate) fn set_apart(&mut self, keys: &[&[u8]], due_again_at_ns: u64) {
         self.set_apart.extend(keys.iter().filter_map(|key| self.due.remove_entry(*key)));
         self.due_again_at_ns = due_again_at_ns;
     }
 
-    /// Whether a key's invalidation is pending.
+    /// Whether the invalidation of a key is pending.
     pub(crate) fn has(&self, key: &[u8]) -> bool {
         self.due.contains_key(key) || self.set_apart.contains_key(key)
     }
 
-    /// Returns the distinct keys that become pending for another server. They stay pending here
-    /// too, because a process with an outdated slot map can still ask this server.
+    /// Returns the pending keys whose invalidation is now pending for another server too, each once. They stay pending
+    /// here, because a process with an outdated slot map can still ask this server.
     pub(crate) fn pass_on(&mut self, is_passed_on: impl Fn(&[u8]) -> bool) -> Vec<Box<[u8]>> {
         let all = self.due.iter_mut().chain(&mut self.set_apart);
         let passed_on = all.filter(|(key, state)| !state.is_passed_on && is_passed_on(key));
@@ -107,8 +106,8 @@ impl Invalidations {
             .collect()
     }
 
-    /// Returns a warning about the keys for which there was no room among the pending
-    /// invalidations.
+    /// Returns a warning about the changed keys for which there was no room among the pending invalidations; `None` if
+    /// there are none.
     pub(crate) fn warning(&self, server: &str) -> Option<String> {
         let left_out = self.left_out;
         (left_out > 0).then(|| {
@@ -120,7 +119,7 @@ impl Invalidations {
         })
     }
 
-    /// Removes and returns all pending keys.
+    /// Removes and returns all keys whose invalidation is pending.
     pub(crate) fn take(&mut self) -> Vec<Box<[u8]>> {
         self.bytes = 0;
         mem::take(&mut self.due)

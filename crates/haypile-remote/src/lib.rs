@@ -92,7 +92,7 @@ use std::sync::Arc;
 
 use haypile::Registry;
 
-/// Adds the URL schemes `memcached`, `redis`, `redis+unix` and `redis+cluster` to a registry.
+/// Adds the URL schemes of remote stores to a registry: `memcached`, `redis`, `redis+unix` and `redis+cluster`.
 pub fn register(registry: &mut Registry) {
     registry.register(Arc::new(memcached::MemcachedOpener));
     registry.register(Arc::new(redis::RedisOpener::tcp()));

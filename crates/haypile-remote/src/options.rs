@@ -9,14 +9,14 @@ use crate::address::Address;
 /// The default of `timeout=`.
 const DEFAULT_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// The URL option for the longest wait for a server.
+/// The URL option `timeout`: the longest time that an operation waits for a server.
 pub(crate) const TIMEOUT: OptionSpec = OptionSpec {
     name: "timeout",
     kind: ValueKind::Duration,
     help: "time that an operation waits for the server before it goes on without; 250ms by default",
 };
 
-/// The URL options that all schemes of servers accept.
+/// The URL options that all remote stores accept, such as `timeout` and `ttl`.
 pub(crate) const OPTIONS: &[OptionSpec] = &[
     TIMEOUT,
     OptionSpec::TTL,
@@ -30,7 +30,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     OptionSpec::COMPRESS_MIN,
 ];
 
-/// The URL option that turns leases, and their placeholders on the server, off.
+/// The URL option `leases`, which turns off leases and their placeholders on the server.
 pub(crate) const LEASES: OptionSpec = OptionSpec {
     name: "leases",
     kind: ValueKind::Choice(&["yes", "no"]),
@@ -41,7 +41,7 @@ pub(crate) const LEASES: OptionSpec = OptionSpec {
 /// The least life of a placeholder: computations that take longer are not stored.
 const LEAST_LEASE: Duration = Duration::from_mins(10);
 
-/// Returns the error of a URL whose server or path the scheme does not accept.
+/// Returns the error of a remote store's URL whose host or path its scheme does not accept.
 pub(crate) fn wrong_place(level: &Level, expected: &str) -> UrlError {
     UrlError::WrongPlace {
         level: CacheUrl::redacted_text(&level.to_string()),
@@ -49,8 +49,8 @@ pub(crate) fn wrong_place(level: &Level, expected: &str) -> UrlError {
     }
 }
 
-/// Returns the address of the Unix socket at the path of a URL. A path that looks like a login and
-/// a host is an error, because messages name the socket.
+/// Returns the address of the Unix socket that the path of a URL names. A path that looks like a login and a host is an
+/// error, because messages name the socket.
 pub(crate) fn socket(level: &Level) -> Result<Address, UrlError> {
     let path = level.path().to_string_lossy();
     let login = path.rsplit_once('@').map_or("", |(login, _)| login);
@@ -60,22 +60,22 @@ pub(crate) fn socket(level: &Level) -> Result<Address, UrlError> {
     Ok(Address::Unix(level.path().into()))
 }
 
-/// The values of the URL options that all schemes of servers share.
+/// The values of the URL options that all remote stores share.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     pub(crate) timeout: Duration,
     pub(crate) ttl: Option<Duration>,
     pub(crate) compute_wait: Duration,
-    /// Whether a lease may store a placeholder on the server.
+    /// Whether the store may leave a placeholder on the server under a key with a lease.
     pub(crate) has_leases: bool,
-    /// The prefix that the store's keys have on the server.
+    /// The prefix (namespace) that the store's keys have on the server.
     pub(crate) prefix: Vec<u8>,
-    /// The URL of the store without a password.
+    /// The URL of the store, without its password.
     pub(crate) url: CacheUrl,
 }
 
 impl Common {
-    /// Reads the shared options of a level of a URL.
+    /// Reads the options that all remote stores share from one level of a URL.
     pub(crate) fn of(level: &ResolvedLevel) -> Self {
         let prefix = level.text("namespace").map(|name| format!("{name}:").into_bytes());
         Self {
@@ -90,17 +90,17 @@ impl Common {
         }
     }
 
-    /// Returns the time for which a lease's placeholder stays on the server.
+    /// Returns the time for which the placeholder of a lease stays on the server.
     pub(crate) fn lease_life(&self) -> Duration {
         LEAST_LEASE.max(self.compute_wait)
     }
 
-    /// Returns the key as the server stores it, with the prefix.
+    /// Returns a key in the form in which the server stores it, with the store's prefix.
     pub(crate) fn key(&self, key: &[u8]) -> Vec<u8> {
         [&self.prefix, key].concat()
     }
 
-    /// Whether the store uses the whole server, without a namespace.
+    /// Whether the store uses all keys of the server, because it has no namespace.
     pub(crate) fn is_whole(&self) -> bool {
         self.prefix.is_empty()
     }

@@ -2,7 +2,7 @@
 
 use haypile::{Error, Reservation, Result, SetOptions, Store, Written};
 
-/// A write whose value is collected in memory, and sent to the server on commit.
+/// A reserved write to a remote store: its value is collected in memory, and sent to the server on commit.
 pub(crate) struct Buffered<'a> {
     store: &'a dyn Store,
     key: Box<[u8]>,
@@ -11,7 +11,7 @@ pub(crate) struct Buffered<'a> {
 }
 
 impl<'a> Buffered<'a> {
-    /// Allocates the buffer for a value of this length.
+    /// Creates a write whose buffer has room for a value of `value_bytes` bytes.
     ///
     /// # Errors
     ///

@@ -22,7 +22,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Keys that are deleted in one round trip when a server is back.
 const DELETED_AT_ONCE: usize = 256;
 
-/// Connection settings of a server, which open and check connections.
+/// The connection settings of a server, by which connections are opened and checked.
 pub(crate) trait Connect: fmt::Debug + Send + Sync {
     /// A connection that is ready for use.
     type Connection: Send;
@@ -47,7 +47,7 @@ pub(crate) trait Connect: fmt::Debug + Send + Sync {
     ) -> Result<Vec<&'k [u8]>, Lost>;
 }
 
-/// Whether an operation can be repeated without harm.
+/// Whether an operation on a server can be repeated without harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeat {
     /// The operation can be repeated without harm, like a read or an unconditional write.
@@ -57,7 +57,7 @@ pub(crate) enum Repeat {
 }
 
 impl Repeat {
-    /// Returns whether writes under these conditions can be repeated.
+    /// Returns whether writes with these modes can be repeated without harm: only if all are unconditional.
     pub(crate) fn of_writes(modes: impl IntoIterator<Item = WriteMode>) -> Self {
         let all_set = modes.into_iter().all(|mode| mode == WriteMode::Set);
         if all_set { Self::Harmless } else { Self::Never }
@@ -65,13 +65,13 @@ impl Repeat {
 }
 
 impl Unreachable {
-    /// Returns the error of a server that did not answer for this reason.
+    /// Creates the error that a server did not answer, with the reason.
     pub(crate) fn new(server: impl Into<String>, why: impl Into<String>) -> Self {
         Self { server: server.into(), why: why.into() }
     }
 }
 
-/// The error of a server that did not answer. It may have done the operation.
+/// The error that a server did not answer. It may still have done the operation.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{server} did not answer: {why}; operations on single entries are answered as by an empty \
@@ -90,7 +90,7 @@ enum Subject {
     Itself,
 }
 
-/// A server, its pool of connections, and its pending invalidations.
+/// A server of a remote store, with its pool of connections and its pending invalidations.
 pub(crate) struct Server<C: Connect> {
     connect: C,
     name: Arc<str>,
@@ -137,7 +137,8 @@ impl<C: Connect> fmt::Debug for Server<C> {
 }
 
 impl<C: Connect> Server<C> {
-    /// Returns a server with a name for messages, unique within its store. It does not connect yet.
+    /// Creates a server of a remote store, with a name for messages that is unique within the store. It does not
+    /// connect yet.
     pub(crate) fn new(
         connect: C,
         name: String,
@@ -166,7 +167,7 @@ impl<C: Connect> Server<C> {
         }
     }
 
-    /// Returns the server's name in messages.
+    /// Returns the name of the server in messages.
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.name
     }
@@ -181,10 +182,9 @@ impl<C: Connect> Server<C> {
         Deadline::after(self.timeout)
     }
 
-    /// Sends a request about entries, after draining the server's pending invalidations. If an idle
-    /// connection was closed, as by a restart, the request is repeated on a new one if that is
-    /// harmless. If the request may be done late, the keys that it changes count as missing until
-    /// that is excluded.
+    /// Sends the server a request about entries, after deleting the keys whose invalidation is pending. If an idle
+    /// connection was closed, as by a restart, the request is repeated on a new one if that is harmless. If the request
+    /// may be done late, the keys that it changes count as missing until that is excluded.
     pub(crate) fn ask<T>(
         &self,
         repeat: Repeat,
@@ -194,7 +194,7 @@ impl<C: Connect> Server<C> {
         self.exchange(repeat, Subject::Entries, changed, question)
     }
 
-    /// Asks the server for a sign of life.
+    /// Asks the server for a sign of life, without changing entries.
     pub(crate) fn probe(&self) {
         let question = |connection: &mut _, deadline| self.connect.greet(connection, deadline);
         if let Err(error) = self.exchange(Repeat::Harmless, Subject::Entries, &[], question) {
@@ -202,7 +202,8 @@ impl<C: Connect> Server<C> {
         }
     }
 
-    /// Sends a request about something other than entries, without draining pending invalidations.
+    /// Sends the server a request about something other than entries, without deleting keys whose invalidation is
+    /// pending.
     pub(crate) fn ask_freely<T>(
         &self,
         question: impl FnMut(&mut C::Connection, Deadline) -> Result<T, Lost>,
@@ -283,8 +284,8 @@ impl<C: Connect> Server<C> {
         }
     }
 
-    /// Sends a request that changes these keys. They are deleted later if the change is not known
-    /// to be done.
+    /// Sends the server a request that changes these keys. If the change is not known to be done, the keys are deleted
+    /// later.
     pub(crate) fn change<T>(
         &self,
         repeat: Repeat,
@@ -298,7 +299,8 @@ impl<C: Connect> Server<C> {
         answer
     }
 
-    /// Runs the check with which a store is opened; `None` if the server does not answer.
+    /// Runs the check of the server with which a store is opened; returns its result, or `None` if the server does not
+    /// answer.
     pub(crate) fn try_out<T>(
         &self,
         trial: impl FnOnce(&C, Deadline) -> Result<T, Lost>,
@@ -306,7 +308,7 @@ impl<C: Connect> Server<C> {
         trial(&self.connect, self.deadline()).map_err(|lost| self.failed(&lost)).ok()
     }
 
-    /// Runs an operation on all entries on a separate connection, which is closed afterwards.
+    /// Runs an operation on the whole server over a separate connection, which is closed afterwards.
     pub(crate) fn on_fresh_connection<T>(
         &self,
         act: impl FnOnce(&C, Deadline) -> Result<T, Lost>,
@@ -319,12 +321,12 @@ impl<C: Connect> Server<C> {
         self.state.lock().failures > 0
     }
 
-    /// Returns the text of the server's last failure.
+    /// Returns the text of the server's last failure; `None` if it never failed.
     pub(crate) fn last_failure(&self) -> Option<String> {
         self.state.lock().last.clone()
     }
 
-    /// Returns warnings about everything that has gone wrong with the server so far.
+    /// Returns warnings about all failures of the server so far.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let (all, last, is_down) = {
             let state = self.state.lock();
@@ -342,12 +344,12 @@ impl<C: Connect> Server<C> {
         warnings
     }
 
-    /// Returns the number of keys for which there was no room among the pending invalidations.
+    /// Returns the number of changed keys for which there was no room among the server's pending invalidations.
     pub(crate) fn left_out(&self) -> u64 {
         self.pending.lock().left_out
     }
 
-    /// Drains the pending invalidations if the server answers, and closes all connections.
+    /// Deletes the keys whose invalidation is pending, if the server answers, and closes all connections.
     pub(crate) fn end(&self) {
         if self.has_pending.load(Ordering::Acquire) {
             // Without a server, nothing can be done.
@@ -416,20 +418,19 @@ impl<C: Connect> Server<C> {
         self.unreachable(lost.to_string())
     }
 
-    /// Adds these keys to the pending invalidations: the server deletes them before any other
-    /// request about entries.
+    /// Adds keys to the server's pending invalidations: the server deletes them before any other request about entries.
     pub(crate) fn enqueue<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
         let mut pending = self.pending.lock();
         keys.into_iter().for_each(|key| pending.add(key));
         self.has_pending.store(!pending.is_empty(), Ordering::Release);
     }
 
-    /// Returns the pending keys of this server that become pending for another server as well.
+    /// Returns the pending keys of this server whose invalidation is now pending for another server as well.
     pub(crate) fn pass_on(&self, is_passed_on: impl Fn(&[u8]) -> bool) -> Vec<Box<[u8]>> {
         self.pending.lock().pass_on(is_passed_on)
     }
 
-    /// Returns for each of these keys whether it is still pending; an empty vector if none is.
+    /// Returns for each key whether its invalidation is still pending; an empty vector if none is.
     /// After a drain, these are the keys that another server did not delete.
     pub(crate) fn still_pending<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) -> Vec<bool> {
         if !self.has_pending.load(Ordering::Acquire) {

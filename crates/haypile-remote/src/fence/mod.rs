@@ -33,8 +33,7 @@ const KEY_OVERHEAD_BYTES: usize = 96;
 /// Reads of one poll. The answers to changes are short; the next poll reads the rest of others.
 const READS_AT_ONCE: usize = 16;
 
-/// The lost connections over which a server may still do a change late, with the keys concerned
-/// (fences).
+/// Fences: lost connections over which a server may still do a change late, with the keys of these changes.
 ///
 /// A lock of the topology or of pending invalidations may be taken while a call of
 /// [`settle`](Self::settle) or [`assign`](Self::assign) is under way, and not the other way round.
@@ -138,7 +137,7 @@ impl fmt::Debug for Fences {
 }
 
 impl Fences {
-    /// Returns an empty set of lost connections.
+    /// Creates an empty set of lost connections.
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         let state = FencesState {
             process: process::id(),
@@ -154,8 +153,8 @@ impl Fences {
         Self { clock, state: Mutex::new(state), has_any: AtomicBool::new(false) }
     }
 
-    /// Half closes a connection that was lost while these keys were changed, and treats the keys as
-    /// missing until the server has ended it. `is_cut` means that its end cannot be read.
+    /// Half closes a connection that was lost during a change of these keys, and treats the keys as missing until the
+    /// server has ended the connection. `is_cut` means that its end cannot be read.
     pub(crate) fn watch<'k>(
         &self,
         socket: TcpStream,
@@ -194,8 +193,8 @@ impl Fences {
         self.has_any.store(true, Ordering::Release);
     }
 
-    /// Polls the lost connections, without waiting. Calls `delete` with keys that no longer wait
-    /// for one, to enqueue them for deletion by their server.
+    /// Polls whether the server has ended the lost connections, without waiting. Calls `delete` with keys that no
+    /// longer wait for one, to enqueue them for deletion by their server.
     pub(crate) fn settle(&self, mut delete: impl FnMut(&[u8])) {
         if !self.has_any.load(Ordering::Acquire) {
             return;
@@ -219,8 +218,8 @@ impl Fences {
         self.has_any.store(!state.keys.is_empty(), Ordering::Release);
     }
 
-    /// Returns for each of these keys whether it waits for a lost connection to end, and so counts
-    /// as missing; `None` if none does.
+    /// Returns for each key whether it waits for a lost connection to end, and so counts as missing; `None` if no key
+    /// does.
     pub(crate) fn apart<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) -> Option<Vec<bool>> {
         if !self.has_any.load(Ordering::Acquire) {
             return None;
@@ -230,8 +229,8 @@ impl Fences {
         apart.contains(&true).then_some(apart)
     }
 
-    /// Whether the server of a key that waits for a lost connection has not answered lately. It
-    /// should then be asked for a sign of life, because nobody else may ask it about this key.
+    /// Whether a key waits for a lost connection to a server that has not answered lately. The server should then be
+    /// asked for a sign of life, because nobody else may ask it about this key.
     pub(crate) fn is_unheard(&self, key: &[u8]) -> bool {
         let now_ns = self.clock.now_ns();
         let state = self.state.lock();
@@ -242,8 +241,8 @@ impl Fences {
         })
     }
 
-    /// Records that a server has answered a request. Its lost connections are given up after it has
-    /// answered others for a second.
+    /// Records that a server has answered a request. Lost connections to a server are given up after it has answered
+    /// other requests for a second.
     pub(crate) fn answered(&self, server: &str) {
         if !self.has_any.load(Ordering::Acquire) {
             return;
@@ -265,7 +264,8 @@ impl Fences {
         }
     }
 
-    /// Replaces the servers whose answers count, as `server_of` returns them for the waiting keys.
+    /// Reassigns each lost connection to the server that now has its keys, as `server_of` returns it; that server's
+    /// answers then count.
     pub(crate) fn assign(&self, server_of: impl Fn(&[u8]) -> Option<Arc<str>>) {
         if !self.has_any.load(Ordering::Acquire) {
             return;
@@ -284,7 +284,7 @@ impl Fences {
         self.state.lock().unfenced
     }
 
-    /// Returns warnings about changes that a server may do late.
+    /// Returns warnings about changes of entries that a server may still do late.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let state = self.state.lock();
         let mut warnings = Vec::new();
@@ -306,7 +306,7 @@ impl Fences {
         warnings
     }
 
-    /// Resets the lost connections. Their keys still count as missing.
+    /// Closes the lost connections by a reset. Their keys still count as missing.
     pub(crate) fn end(&self) {
         let mut state = self.state.lock();
         state.leave_to_parent();

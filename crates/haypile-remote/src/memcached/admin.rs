@@ -8,7 +8,8 @@ use crate::deadline::{Deadline, Lost};
 /// More than the settings of any server take.
 const MAX_ANSWER_BYTES: u64 = 256 << 10;
 
-/// Returns numeric statistics of a memcached server: `stats settings` or `stats`.
+/// Asks a memcached server for its numeric statistics (`stats`) or settings (`stats settings`), and returns them with
+/// their names.
 pub(super) fn numbers(
     stream: TcpStream,
     command: &str,
@@ -21,7 +22,7 @@ pub(super) fn numbers(
     Ok(answer(stream, command, deadline)?.into_iter().filter_map(number).collect())
 }
 
-/// Deletes everything that a memcached server holds.
+/// Deletes all entries of a memcached server.
 pub(super) fn flush_all(stream: TcpStream, deadline: Deadline) -> Result<(), Lost> {
     answer(stream, "flush_all", deadline).map(drop)
 }

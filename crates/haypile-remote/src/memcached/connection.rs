@@ -16,7 +16,7 @@ use crate::server::Connect;
 /// A key that is read to see whether the server answers.
 const HELLO: &str = "haypile:hello";
 
-/// A connection to a memcached server.
+/// An open connection to a memcached server.
 pub(super) struct Connection {
     meta: MetaConnection,
     /// The socket under `meta`, which would discard all answers to a batch if one of them is an
@@ -24,7 +24,7 @@ pub(super) struct Connection {
     socket: TcpStream,
     /// The number of the next request, which its answer repeats.
     next: u32,
-    /// The number of the connection, in the order of opening.
+    /// The number of the connection, in the order in which connections to the server were opened.
     pub(super) number: u64,
 }
 
@@ -32,14 +32,14 @@ pub(super) struct Connection {
 pub(super) type Reply = Result<MetaCommandResult, String>;
 
 impl Connection {
-    /// Sends one command to the server and reads its reply.
+    /// Sends one command to the memcached server and reads its reply.
     pub(super) fn ask(&mut self, command: MetaCommand, deadline: Deadline) -> Result<Reply, Lost> {
         let mut replies = self.ask_all(vec![command], deadline)?;
         Ok(replies.pop().expect("each command has its reply"))
     }
 
-    /// Sends all commands in one write and returns the replies in their order. The commands have to
-    /// fit in the sockets' buffers, and so do the answers unless they are short, because nothing is
+    /// Sends several commands to the memcached server in one write, and returns the replies in their order. The
+    /// commands have to fit in the sockets' buffers, and so do the answers unless they are short, because nothing is
     /// read before everything is written.
     pub(super) fn ask_all(
         &mut self,
@@ -111,7 +111,7 @@ fn hello() -> MetaCommand {
     build_get(HELLO, &options).expect("the options are in range")
 }
 
-/// The connection settings of a memcached server.
+/// The connection settings of a memcached server, with the number of connections that were opened.
 #[derive(Debug)]
 pub(super) struct Memcached {
     pub(super) address: Resolved,
@@ -124,13 +124,13 @@ impl Memcached {
         Self { address, opened: AtomicU64::new(0) }
     }
 
-    /// Returns the number of the most recently opened connection.
+    /// Returns the number of the connection to the memcached server that was opened last.
     pub(super) fn last_connection(&self) -> u64 {
         self.opened.load(Ordering::Acquire)
     }
 
-    /// Checks that the server understands the meta protocol, to the extent that a miss repeats the
-    /// request's number.
+    /// Checks that the memcached server understands the meta protocol, to the extent that a miss repeats the request's
+    /// number.
     pub(super) fn check(&self, deadline: Deadline) -> Result<(), Lost> {
         let old = |why: &dyn std::fmt::Display| {
             Lost::because(format!("it does not answer as memcached 1.6.10 or later does ({why})"))

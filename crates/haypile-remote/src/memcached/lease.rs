@@ -16,7 +16,7 @@ use super::store::{MemcachedStore, ServerKey};
 use super::wire::{delete_command, wire_ttl};
 use crate::server::Repeat;
 
-/// The start of a memcached server (its time and process id), by which a restart is noticed.
+/// The start of a memcached server, identified by its time and process id, by which a restart is noticed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start {
     second: u64,
@@ -35,16 +35,16 @@ impl Start {
     }
 }
 
-/// Returns the memcached CAS number that a lease contains.
+/// Returns the memcached CAS number (the version of an item) that a lease contains.
 pub(super) fn cas_of(lease: Lease) -> u64 {
     lease.words()[0]
 }
 
-/// A CAS number that memcached assigns to no item.
+/// A CAS number (version) that memcached assigns to no item.
 pub(super) const NO_CAS: u64 = u64::MAX;
 
-/// Whether an answer is about a placeholder: an item without a value, which marks a key with a
-/// lease. The command has to ask for the value or its size.
+/// Whether memcached's answer is about a placeholder: an item without a value, which marks a key with a lease. The
+/// command has to ask for the value or its size.
 pub(super) fn is_placeholder(result: &MetaCommandResult) -> bool {
     let bytes = result.size.or(result.value.as_ref().map(|value| value.len() as u64));
     (result.won || result.busy) && !result.stale && bytes == Some(0)
@@ -60,7 +60,7 @@ fn look_options() -> GetOptions {
     options
 }
 
-/// Returns the command that reads an item's size and CAS number without changing anything.
+/// Returns the memcached command that reads an item's size and CAS number without changing anything.
 pub(super) fn look_command(key: &[u8]) -> MetaCommand {
     build_get(key, &look_options()).expect("the options are in range")
 }
@@ -77,13 +77,13 @@ pub(super) enum Item {
 }
 
 impl MemcachedStore {
-    /// Reads the state of a key from its memcached server.
+    /// Asks the memcached server for the state of a key: missing, a placeholder or a value.
     pub(super) fn look(&self, operation: &'static str, key: &ServerKey) -> Result<Item> {
         let Some(reply) = self.read(key, &look_options()) else { return Ok(Item::Absent) };
         self.item(&self.accepted(operation, reply)?)
     }
 
-    /// Converts the reply to [`look_command`] into the state of a key.
+    /// Converts memcached's reply to [`look_command`] into the state of a key.
     pub(super) fn item(&self, result: &MetaCommandResult) -> Result<Item> {
         let cas = result.cas.filter(|cas| *cas > 0);
         Ok(match (result.rc, cas) {
@@ -138,7 +138,7 @@ impl MemcachedStore {
         Ok(is_same && start.granted(lease))
     }
 
-    /// Writes a value if the key has not changed since the lease was granted.
+    /// Writes a value to memcached if its key has not changed since the lease was granted.
     pub(super) fn set_leased(
         &self,
         key: &ServerKey,

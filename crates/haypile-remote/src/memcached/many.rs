@@ -13,8 +13,8 @@ use crate::server::Repeat;
 const COMMANDS_AT_ONCE: usize = 256;
 
 impl MemcachedStore {
-    /// Sends each memcached server its part of the commands, and returns the replies in the order
-    /// of the commands, `each` for one operation; `None` where a server did not answer.
+    /// Sends each memcached server the commands for its keys, and returns the replies in the order of the commands.
+    /// Each operation consists of `each` commands; a reply is `None` if the server did not answer.
     pub(super) fn ask_many(
         &self,
         commands: &[(ServerKey, MetaCommand)],
@@ -60,8 +60,8 @@ impl MemcachedStore {
         replies
     }
 
-    /// Performs several independent operations, each by some commands; operations that `prepare`
-    /// refuses are not sent.
+    /// Performs several independent operations on memcached, each of which consists of `COMMANDS` commands; an
+    /// operation that `prepare` refuses is not sent.
     pub(super) fn change_many<T, R, const COMMANDS: usize>(
         &self,
         items: &[T],

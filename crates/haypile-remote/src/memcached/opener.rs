@@ -15,7 +15,7 @@ use crate::options::{Common, OPTIONS, socket, wrong_place};
 use crate::server::Server;
 
 const DEFAULT_PORT: u16 = 11211;
-/// The length of the longest key that memcached accepts, as it is sent.
+/// The length in bytes of the longest key that memcached accepts, in the form in which it is sent.
 pub(super) const MAX_WIRE_KEY_BYTES: usize = memcache::exp::MAX_KEY_LENGTH;
 
 static SCHEME: Scheme = Scheme {
@@ -26,7 +26,7 @@ static SCHEME: Scheme = Scheme {
     help: "memcached, over TCP or a Unix socket; several servers are written HOST:PORT,HOST:PORT",
 };
 
-/// An opener of the URLs `memcached://HOST:PORT` and `memcached:///PATH`.
+/// An opener of memcached stores, with the URLs `memcached://HOST:PORT` and `memcached:///PATH`.
 ///
 /// One of the servers has to answer; [warnings](Store::warnings) name those that do not.
 #[derive(Debug)]

@@ -2,21 +2,21 @@
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// The mapping of keys to memcached servers by rendezvous hashing (Thaler and Ravishankar, "Using
-/// Name-Based Mappings to Increase Hit Rates", 1998): a key belongs to the server with the highest
-/// hash of name and key. The names of the servers decide, not their order.
+/// The assignment of keys to memcached servers by rendezvous hashing: a key belongs to the server with the highest hash
+/// of name and key. The names of the servers decide, not their order. (Thaler and Ravishankar, "Using Name-Based
+/// Mappings to Increase Hit Rates", 1998.)
 #[derive(Debug)]
 pub(super) struct Rendezvous {
     seeds: Vec<u64>,
 }
 
 impl Rendezvous {
-    /// Returns the mapping of keys to servers with these names.
+    /// Creates the assignment of keys to memcached servers with these names.
     pub(super) fn new<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
         Self { seeds: names.into_iter().map(|name| xxh3_64(name.as_bytes())).collect() }
     }
 
-    /// Returns the number of the server that the key belongs to.
+    /// Returns the number of the memcached server to which a key belongs.
     pub(super) fn server_of(&self, key: &[u8]) -> usize {
         if self.seeds.len() == 1 {
             return 0;

@@ -53,16 +53,16 @@ pub struct MemcachedStore {
     fences: Arc<Fences>,
     rendezvous: Rendezvous,
     pub(super) common: Common,
-    /// The start of each memcached server, by which leases notice a restart.
+    /// The time and process id with which each memcached server started, by which leases notice a restart.
     pub(super) starts: Vec<Mutex<Option<Start>>>,
-    /// Whether a memcached server was found to run without CAS numbers (`-C`).
+    /// Whether a memcached server was found to run without CAS numbers (option `-C`), which leases need.
     pub(super) lacks_versions: AtomicBool,
     item_size_bytes: u64,
     pub(super) counts: ServerCounts,
     is_closed: AtomicBool,
 }
 
-/// A key as the server stores it, and the number of its server.
+/// A key in the form in which a memcached server stores it, with the number of that server.
 #[derive(Clone)]
 pub(super) struct ServerKey {
     pub(super) bytes: Vec<u8>,
@@ -143,7 +143,7 @@ impl MemcachedStore {
         Error::Backend { operation, store: self.describe(), source: source.into() }
     }
 
-    /// Returns the server's answer, or its refusal as an error.
+    /// Returns the memcached server's answer, or an error if it refused the command.
     pub(super) fn accepted(
         &self,
         operation: &'static str,
@@ -152,8 +152,8 @@ impl MemcachedStore {
         reply.map_err(|why| self.backend(operation, format!("the server refused: {why}")))
     }
 
-    /// Polls the lost connections, and returns for each of these keys whether it counts as missing
-    /// until one has ended; `None` if none does. No server is asked about those.
+    /// Polls the lost connections, and returns for each key whether it counts as missing until a lost connection has
+    /// ended; `None` if no key does. No server is asked about such keys.
     pub(super) fn apart(&self, keys: &[&ServerKey]) -> Option<Vec<bool>> {
         self.settle();
         let apart = self.fences.apart(keys.iter().map(|key| key.bytes.as_slice()))?;
@@ -169,7 +169,7 @@ impl MemcachedStore {
         self.fences.settle(|key| self.servers[self.rendezvous.server_of(key)].enqueue([key]));
     }
 
-    /// Sends a command that changes an entry; `None` if the server did not answer.
+    /// Sends a memcached command that changes an entry, and returns the reply; `None` if the server did not answer.
     pub(super) fn change(
         &self,
         key: &ServerKey,

@@ -11,13 +11,15 @@ use super::opener::MAX_WIRE_KEY_BYTES;
 /// Above this number of seconds, the server takes a TTL for a time of day.
 const MAX_RELATIVE_SECONDS: u64 = 30 * 24 * 60 * 60;
 
-/// Returns the length of the longest key that can be sent like this one: as it is, or in base64.
+/// Returns the length in bytes of the longest key that memcached accepts in the encoding of this key: as it is, or in
+/// base64.
 pub(super) fn wire_limit_bytes(key: &[u8]) -> usize {
     let is_plain = key.iter().all(|byte| *byte > b' ' && *byte != 0x7f);
     if is_plain { MAX_WIRE_KEY_BYTES } else { MAX_WIRE_KEY_BYTES / 4 * 3 }
 }
 
-/// Converts a TTL to whole seconds, rounded up; zero means never.
+/// Converts a TTL to the number that memcached expects: whole seconds, rounded up, or a time of day if it is above 30
+/// days; 0 means never.
 pub(super) fn wire_ttl(ttl: Option<Duration>) -> u32 {
     let Some(ttl) = ttl else { return 0 };
     let seconds = ttl.as_secs().saturating_add(u64::from(ttl.subsec_nanos() > 0));
@@ -31,7 +33,7 @@ pub(super) fn wire_ttl(ttl: Option<Duration>) -> u32 {
     u32::try_from(wire.min(i32::MAX as u64)).expect("31 bits fit")
 }
 
-/// Returns the flags of a memcached command that reads.
+/// Returns the options of a memcached command that reads a value with its flags, CAS number and TTL.
 pub(super) fn get_options() -> GetOptions {
     let mut options = GetOptions::default();
     options.return_client_flags = true;
@@ -40,7 +42,7 @@ pub(super) fn get_options() -> GetOptions {
     options
 }
 
-/// Returns the flags of a memcached command that changes a counter.
+/// Returns the options of a memcached command that adds `delta` to a counter, or subtracts it.
 pub(super) fn count_options(mode: ArithmeticMode, delta: u64) -> ArithmeticOptions {
     let mut options = ArithmeticOptions::default();
     options.mode = mode;
@@ -53,7 +55,7 @@ pub(super) fn delete_command(key: &[u8]) -> MetaCommand {
     build_delete(key, &DeleteOptions::default()).expect("no option is given")
 }
 
-/// Returns the memcached command that deletes an entry if it still has this CAS number.
+/// Returns the memcached command that deletes an entry if it still has the CAS number (version) `cas`.
 pub(super) fn delete_version_command(key: &[u8], cas: u64) -> MetaCommand {
     let mut options = DeleteOptions::default();
     options.compare_cas = Some(cas);

@@ -17,7 +17,7 @@ use crate::deadline::{Deadline, Lost};
 /// The outcome of a Redis command: an answer, or the server's reason for refusing.
 pub(super) type Reply<T> = Result<T, RedisError>;
 
-/// A connection to a Redis server.
+/// An open connection to a Redis server.
 pub(super) struct Connection {
     socket: TimedSocket,
     /// The parser, which holds what has been read of the next reply.
@@ -32,13 +32,13 @@ struct TimedSocket {
 }
 
 impl Connection {
-    /// Returns a Redis connection on a connected socket.
+    /// Creates a Redis connection from a connected socket.
     pub(super) fn new(stream: TcpStream) -> Self {
         let socket = TimedSocket { stream, read_timeout: None, write_timeout: None };
         Self { socket, parser: Parser::new() }
     }
 
-    /// Returns the socket of the connection.
+    /// Returns the socket of the Redis connection.
     pub(super) fn into_socket(self) -> TcpStream {
         self.socket.stream
     }
@@ -141,7 +141,7 @@ fn judge<T>(result: RedisResult<T>) -> Result<Reply<T>, Lost> {
     }
 }
 
-/// Sends one command to the server and reads its reply.
+/// Sends one command to the Redis server and reads its reply.
 pub(super) fn ask<T: FromRedisValue>(
     command: &Cmd,
     connection: &mut Connection,
@@ -153,7 +153,7 @@ pub(super) fn ask<T: FromRedisValue>(
     value(reply.expect("each command has its reply"))
 }
 
-/// Sends all commands to the server in one write, and returns the replies in their order.
+/// Sends a pipeline of commands to the Redis server in one write, and returns the replies in their order.
 pub(super) fn ask_all(
     pipeline: &Pipeline,
     connection: &mut Connection,
@@ -163,8 +163,8 @@ pub(super) fn ask_all(
     (0..pipeline.len()).map(|_| connection.receive(deadline)).collect()
 }
 
-/// Converts a reply to the expected type. A reply of another type is treated as a lost connection,
-/// because it belongs to another command.
+/// Converts a Redis reply to the expected type. A reply of another type is treated as a lost connection, because it
+/// belongs to another command.
 pub(super) fn value<T: FromRedisValue>(reply: Reply<Value>) -> Result<Reply<T>, Lost> {
     match reply {
         Ok(reply) => from_redis_value(reply).map(Ok).map_err(|error| Lost::new(&error)),

@@ -8,7 +8,7 @@ use super::connection::{Connection, ask_all};
 use super::wire::lenient;
 use crate::deadline::{Deadline, Lost};
 
-/// The user and the password of a server, if needed.
+/// The user and the password with which to log in to a Redis server; either may be missing.
 #[derive(Clone, Default, PartialEq)]
 pub(super) struct Login {
     user: Option<String>,
@@ -22,8 +22,7 @@ impl fmt::Debug for Login {
 }
 
 impl Login {
-    /// Splits `USER:PASSWORD@` from the rest of a URL's server; `None` for a user without a
-    /// password.
+    /// Splits `USER:PASSWORD@` from the rest of a URL's server; returns `None` if there is a user without a password.
     pub(super) fn split(server: &str) -> Option<(Self, &str)> {
         let Some((login, rest)) = server.rsplit_once('@') else {
             return Some((Self::default(), server));
@@ -34,7 +33,7 @@ impl Login {
         (login.user.is_none() || login.password.is_some()).then_some((login, rest))
     }
 
-    /// Logs in on a new connection and selects its database.
+    /// Logs in on a new connection to a Redis server and selects its database.
     pub(super) fn log_in(
         &self,
         connection: &mut Connection,

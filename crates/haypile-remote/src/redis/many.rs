@@ -43,8 +43,8 @@ struct UnknownNode;
 struct Unsettled;
 
 impl RedisStore {
-    /// Performs several independent changes together, each by some commands; changes that `prepare`
-    /// refuses are not sent.
+    /// Performs several independent changes together, each of which consists of `COMMANDS` Redis commands; a change
+    /// that `prepare` refuses is not sent.
     pub(super) fn change_many<T, A, R, const COMMANDS: usize>(
         &self,
         items: &[T],
@@ -72,8 +72,8 @@ impl RedisStore {
         items.iter().zip(refused).map(result).collect()
     }
 
-    /// Returns some of this store's keys, as the server stores them, and the cursor of the next
-    /// ones.
+    /// Returns one page of the store's keys, in the form in which the server stores them, and the cursor of the next
+    /// page.
     pub(super) fn scan(
         &self,
         operation: &'static str,
@@ -98,8 +98,8 @@ impl RedisStore {
         Ok((next, keys))
     }
 
-    /// Returns those of these keys, as the server stores them, that are not known to have only a
-    /// placeholder.
+    /// Returns the keys that have an entry, without those that are known to have only a placeholder; all in the form in
+    /// which the server stores them.
     pub(super) fn of_entries(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         let mut batch = Batch::new();
         for key in &keys {
@@ -136,8 +136,8 @@ impl RedisStore {
         self.ask_node(operation, node, &command)
     }
 
-    /// Calls `each` with all keys of this store, as the server stores them, one page at a time. A
-    /// key can occur twice.
+    /// Calls `each` with all keys of the store, in the form in which the server stores them, one page at a time. A key
+    /// can occur twice.
     pub(super) fn scan_all(
         &self,
         operation: &'static str,
@@ -164,7 +164,7 @@ impl RedisStore {
         self.nodes.visit_all(visit, |source| self.backend(operation, source))
     }
 
-    /// Deletes the entries of these keys, named as the server stores them. Keys that wait for a
+    /// Deletes the entries of these keys, which are in the form in which the server stores them. Keys that wait for a
     /// lost connection are deleted later.
     pub(super) fn delete_all(&self, operation: &'static str, keys: Vec<Vec<u8>>) -> Result<()> {
         let mut batch = Batch::new();
@@ -187,13 +187,12 @@ impl RedisStore {
         Ok(())
     }
 
-    /// Deletes all entries of the servers, including those of other clients.
+    /// Deletes all entries of the Redis servers, including those of other clients.
     pub(super) fn flush_all(&self, operation: &'static str) -> Result<()> {
         self.visit_all(operation, |node| self.ask_node(operation, node, &cmd("FLUSHDB")))
     }
 
-    /// Returns the number of all entries on the servers; counts again if hash slots move in the
-    /// meantime.
+    /// Returns the number of all entries on the Redis servers; counts again if hash slots move in the meantime.
     pub(super) fn count_all(&self, operation: &'static str) -> Result<u64> {
         let all = || self.nodes.all(true).map_err(|error| self.backend(operation, error));
         let mut before = all()?;

@@ -16,7 +16,7 @@ use crate::server::{Repeat, Server, Unreachable};
 /// A Redis server: its connections, and its state while it does not answer.
 pub(super) type Node = Server<Redis>;
 
-/// A batch of commands about several keys, the same number of commands for each.
+/// A batch of Redis commands for several keys, with the same number of commands for each key.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) keys: Vec<Vec<u8>>,
@@ -24,12 +24,12 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Returns an empty batch of commands.
+    /// Creates a batch without Redis commands.
     pub(super) fn new() -> Self {
         Self { keys: Vec::new(), pipeline: lenient() }
     }
 
-    /// Adds a key with its commands to the batch.
+    /// Adds the Redis commands for a key to the batch.
     pub(super) fn push(&mut self, key: Vec<u8>, commands: impl IntoIterator<Item = Cmd>) {
         for command in commands {
             self.pipeline.add_command(command);
@@ -37,7 +37,7 @@ impl Batch {
         self.keys.push(key);
     }
 
-    /// Returns a batch with one command about one key.
+    /// Creates a batch with one Redis command for one key.
     pub(super) fn of(key: Vec<u8>, command: Cmd) -> Self {
         let mut batch = Self::new();
         batch.push(key, [command]);
@@ -50,8 +50,7 @@ impl Batch {
         Self { keys, pipeline: self.pipeline_of(places, false) }
     }
 
-    /// Returns the commands about the keys at these positions, each after `ASKING` if
-    /// `with_asking`.
+    /// Returns the Redis commands for the keys at these positions of the batch, each after `ASKING` if `with_asking`.
     pub(super) fn pipeline_of(&self, places: &[usize], with_asking: bool) -> Pipeline {
         let commands: Vec<&Cmd> = self.pipeline.cmd_iter().collect();
         let each = commands.len() / self.keys.len();
@@ -73,7 +72,7 @@ impl Batch {
     }
 }
 
-/// The purpose of a batch of commands: to read or to change entries.
+/// The purpose of a batch of Redis commands: to read or to change entries.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
     /// The batch changes nothing, or nothing that would be wrong if it is done late or not at all.
@@ -83,7 +82,7 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    /// Whether the whole batch can be repeated without harm.
+    /// Returns whether a batch with this purpose can be repeated without harm.
     pub(super) fn repeat(self) -> Repeat {
         match self {
             Self::Read => Repeat::Harmless,
@@ -92,12 +91,12 @@ impl Purpose {
     }
 }
 
-/// The servers of a store at one moment.
+/// All servers of a Redis store at one moment.
 #[derive(Debug)]
 pub(super) struct All {
-    /// The servers, each with the number by which a cursor names it, in the order of the numbers.
+    /// The Redis servers, each with the number by which a cursor over keys names it, in the order of the numbers.
     pub(super) nodes: Vec<(u64, Arc<Node>)>,
-    /// A number that changes whenever keys may have moved between servers.
+    /// A number that changes whenever keys may have moved between Redis servers.
     pub(super) generation: u64,
 }
 
@@ -111,10 +110,9 @@ pub(super) enum Nodes {
 }
 
 impl Nodes {
-    /// Sends commands to the servers that have these keys. `read` converts the replies to one key's
-    /// commands into an answer; there is none if the server did not answer. A key that may have
-    /// been changed is then deleted once the server answers again. No server is asked about keys
-    /// that wait for a lost connection.
+    /// Sends a batch of commands to the Redis servers that have the keys. `read` converts the replies for one key into
+    /// an answer, which is missing if the server did not answer. A key that may have been changed is then deleted once
+    /// the server answers again. No server is asked about keys that wait for a lost connection.
     pub(super) fn ask<R>(
         &self,
         purpose: Purpose,
@@ -170,7 +168,7 @@ impl Nodes {
         }
     }
 
-    /// Returns the lost connections over which a server may still change entries.
+    /// Returns the lost connections over which a Redis server may still change entries.
     pub(super) fn fences(&self) -> &Fences {
         match self {
             Self::One(node) => node.fences(),
@@ -193,7 +191,7 @@ impl Nodes {
         }
     }
 
-    /// Returns all servers; reads a cluster's slot map again if `is_fresh`, or if slots may have
+    /// Returns all servers of the Redis store; reads a cluster's slot map again if `is_fresh`, or if slots may have
     /// moved.
     pub(super) fn all(&self, is_fresh: bool) -> Result<All, Unreachable> {
         match self {
@@ -202,8 +200,8 @@ impl Nodes {
         }
     }
 
-    /// Calls `visit` with the server of each key, even while keys move between servers. `failed`
-    /// converts errors of a cluster.
+    /// Calls `visit` with every Redis server that has keys, even while keys move between servers. `failed` converts
+    /// errors of a cluster.
     pub(super) fn visit_all<E>(
         &self,
         mut visit: impl FnMut(&Node) -> Result<(), E>,
@@ -215,7 +213,7 @@ impl Nodes {
         }
     }
 
-    /// Returns warnings about everything that has gone wrong with the servers so far.
+    /// Returns warnings about all failures of the Redis servers so far.
     pub(super) fn warnings(&self) -> Vec<String> {
         match self {
             Self::One(node) => [node.warnings(), node.fences().warnings()].concat(),
@@ -223,7 +221,7 @@ impl Nodes {
         }
     }
 
-    /// Drains the pending invalidations of all reachable servers, and closes all connections.
+    /// Deletes the keys whose invalidation is pending from all reachable servers, and closes all connections.
     pub(super) fn end(&self) {
         self.settle();
         match self {
@@ -234,7 +232,7 @@ impl Nodes {
     }
 }
 
-/// Groups the replies to a batch by key.
+/// Groups the replies to a batch of Redis commands by key.
 pub(super) fn by_key(
     replies: Vec<Reply<Value>>,
     keys: usize,
@@ -244,7 +242,7 @@ pub(super) fn by_key(
     (0..keys).map(move |_| replies.by_ref().take(each).collect())
 }
 
-/// Returns the reply to the only command about a key.
+/// Returns the reply to the only Redis command for a key.
 pub(super) fn single<T: FromRedisValue>(replies: Vec<Reply<Value>>) -> Result<Reply<T>, Lost> {
     value(replies.into_iter().next().unwrap_or(Ok(Value::Nil)))
 }

@@ -52,7 +52,7 @@ static UNIX: Scheme = Scheme {
     help: "a database of Redis or Valkey over a Unix socket",
 };
 
-/// An opener of the URLs `redis://USER:PASSWORD@HOST:PORT/DATABASE` and
+/// An opener of Redis stores, with the URLs `redis://USER:PASSWORD@HOST:PORT/DATABASE` and
 /// `redis+unix:///PATH?db=DATABASE`.
 #[derive(Debug)]
 pub struct RedisOpener {
@@ -60,12 +60,12 @@ pub struct RedisOpener {
 }
 
 impl RedisOpener {
-    /// Returns the opener of the URL scheme `redis`.
+    /// Creates the opener for the URL scheme `redis`.
     pub fn tcp() -> Self {
         Self { scheme: &TCP }
     }
 
-    /// Returns the opener of the URL scheme `redis+unix`.
+    /// Creates the opener for the URL scheme `redis+unix`.
     pub fn unix() -> Self {
         Self { scheme: &UNIX }
     }
@@ -90,7 +90,7 @@ struct LongNamespace {
     bytes: usize,
 }
 
-/// Reads the URL options that all schemes of servers share.
+/// Reads the options that all remote stores share from one level of a URL, and checks the length of the prefix.
 pub(super) fn common(level: &ResolvedLevel) -> Result<Common, OpenError> {
     let common = Common::of(level);
     if common.prefix.len() > MAX_NAMESPACE_BYTES + 1 {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
-/// The error of a command that the server refused.
+/// The error of a command that the Redis server refused, with advice.
 #[derive(Debug)]
 pub(super) struct Refusal {
     error: RedisError,
@@ -12,7 +12,7 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// Returns the error of a refused command, with advice on what to do if it is known.
+    /// Creates the error of a command that the Redis server refused, with advice on what to do if it is known.
     pub(super) fn new(error: RedisError, is_in_cluster: bool) -> Self {
         let text = error.to_string();
         let advice = match error.kind() {

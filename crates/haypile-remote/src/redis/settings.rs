@@ -13,7 +13,7 @@ use crate::address::Address;
 use crate::deadline::{Deadline, Lost};
 use crate::server::Connect;
 
-/// The connection settings of a Redis server.
+/// The connection settings of a Redis server: address, login and database.
 #[derive(Debug)]
 pub(super) struct Redis {
     address: Address,
@@ -23,12 +23,12 @@ pub(super) struct Redis {
 }
 
 impl Redis {
-    /// Returns the settings of a Redis server that is not part of a cluster.
+    /// Creates the connection settings of a Redis server that is not part of a cluster.
     pub(super) fn alone(login: Login, address: Address, database: i64) -> Self {
         Self { address, login, database, is_in_cluster: false }
     }
 
-    /// Returns the settings of a node of a Redis cluster.
+    /// Creates the connection settings of a node of a Redis Cluster.
     pub(super) fn of_cluster(login: Login, address: Address) -> Self {
         Self { address, login, database: 0, is_in_cluster: true }
     }

@@ -35,7 +35,7 @@ const REPLACE_IF_SAME: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
 const DELETE_IF_SAME: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
                               return redis.call('UNLINK', KEYS[1]) end return 0";
 
-/// A database of Redis or Valkey; see the [module documentation](super).
+/// A store in a database of Redis or Valkey, or in a cluster; see the [module documentation](super).
 ///
 /// [`Stats`] count the operations of this process. `entries` comes from the server; with a namespace, or
 /// if the server does not answer, it is zero. `bytes` is always zero.
@@ -59,7 +59,8 @@ impl RedisStore {
         Ok(())
     }
 
-    /// Returns the key as the server stores it.
+    /// Returns a key in the form in which the Redis server stores it, with the store's prefix; an error if it is too
+    /// long or the store is closed.
     pub(super) fn key(&self, key: &[u8]) -> Result<Vec<u8>> {
         self.check_open()?;
         let limit_bytes = Limits::MAX_KEY_BYTES - self.common.prefix.len();
@@ -101,7 +102,7 @@ impl RedisStore {
         reply.map_err(|error| self.backend(operation, Refusal::new(error, is_in_cluster)))
     }
 
-    /// Sends commands to the servers that have these keys, and counts requests that are not
+    /// Sends a batch of commands to the Redis servers that have the keys, and counts the keys for which no server
     /// answered.
     pub(super) fn ask_about<R>(
         &self,
@@ -114,7 +115,7 @@ impl RedisStore {
         answers
     }
 
-    /// Sends one command about an entry; `None` if its server did not answer.
+    /// Sends one Redis command for a key, and returns the reply; `None` if its server did not answer.
     pub(super) fn ask<T: FromRedisValue>(
         &self,
         purpose: Purpose,

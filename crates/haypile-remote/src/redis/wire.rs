@@ -7,20 +7,20 @@ use redis::{Cmd, Pipeline, cmd, pipe};
 /// A longer TTL never expires, as [`haypile::Ttl`] documents.
 const LONGEST_TTL: Duration = Duration::from_hours(500 * 365 * 24);
 
-/// Returns a pipeline of commands in which each command succeeds or fails independently.
+/// Creates a pipeline of Redis commands in which each command succeeds or fails independently.
 pub(super) fn lenient() -> Pipeline {
     let mut pipeline = pipe();
     pipeline.ignore_errors();
     pipeline
 }
 
-/// Converts a TTL to milliseconds, rounded up; `None` means never.
+/// Converts a TTL to the milliseconds that Redis expects, rounded up; `None` means never.
 pub(super) fn wire_ttl(ttl: Option<Duration>) -> Option<u64> {
     let ttl = ttl.filter(|ttl| *ttl < LONGEST_TTL)?;
     Some(u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).expect("500 years of milliseconds fit"))
 }
 
-/// Returns the glob-style pattern of all keys that start with these bytes.
+/// Returns the glob-style pattern that matches all Redis keys that start with these bytes.
 pub(super) fn pattern(prefix: &[u8]) -> Vec<u8> {
     let mut pattern = Vec::new();
     for byte in prefix {
@@ -33,14 +33,14 @@ pub(super) fn pattern(prefix: &[u8]) -> Vec<u8> {
     pattern
 }
 
-/// Returns a command whose first argument is a key.
+/// Creates a Redis command whose first argument is a key.
 pub(super) fn with_key(name: &str, key: &[u8]) -> Cmd {
     let mut command = cmd(name);
     command.arg(key);
     command
 }
 
-/// Returns the command that deletes an entry. The server frees large values later.
+/// Returns the Redis command that deletes an entry. The server frees large values later.
 pub(super) fn unlink(key: &[u8]) -> Cmd {
     with_key("UNLINK", key)
 }

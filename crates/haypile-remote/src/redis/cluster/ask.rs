@@ -35,7 +35,7 @@ enum AskOutcome<R> {
 }
 
 impl Cluster {
-    /// Sends commands to the cluster nodes that have these keys, one node after the other; see
+    /// Sends a batch of commands to the cluster nodes that have the keys, one node after the other; see
     /// [`Nodes::ask`](crate::redis::nodes::Nodes::ask).
     pub(in crate::redis) fn ask<R>(
         &self,

@@ -38,7 +38,7 @@ use crate::server::{Connect, Server, Unreachable};
 /// Nodes that are tried when a store is opened. The others are tried when they are needed.
 const MAX_TRIED: usize = 16;
 
-/// A Redis Cluster: its nodes, and which hash slots each has.
+/// A Redis Cluster: its nodes, and the hash slots of each.
 pub(super) struct Cluster {
     login: Login,
     timeout: Duration,
@@ -62,7 +62,7 @@ impl fmt::Debug for Cluster {
 }
 
 impl Cluster {
-    /// Returns a cluster with the nodes at these addresses. Its map of hash slots is not read yet.
+    /// Creates a Redis Cluster with the nodes at these addresses. Its map of hash slots is not read yet.
     pub(super) fn new(
         login: Login,
         addresses: &[Address],
@@ -115,7 +115,7 @@ impl Cluster {
         names.join(",")
     }
 
-    /// Returns all nodes that have hash slots; reads the slot map again if `is_fresh`.
+    /// Returns all cluster nodes that have hash slots; reads the slot map again if `is_fresh`.
     pub(super) fn all(&self, is_fresh: bool) -> Result<All, Unreachable> {
         if is_fresh {
             self.renew(Deadline::after(self.timeout))?;
@@ -127,7 +127,7 @@ impl Cluster {
         Ok(All { nodes: nodes.collect(), generation: topology.generation })
     }
 
-    /// Returns warnings about everything that has gone wrong with the cluster so far.
+    /// Returns warnings about all failures of the cluster so far.
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<_> = self.nodes().iter().flat_map(|node| node.1.warnings()).collect();
         warnings.extend(self.unrouted.lock().warning(&self.name()));
@@ -135,12 +135,12 @@ impl Cluster {
         warnings
     }
 
-    /// Drains the pending invalidations of all reachable nodes, and closes all connections.
+    /// Deletes the keys whose invalidation is pending from all reachable cluster nodes, and closes all connections.
     pub(super) fn end(&self) {
         self.nodes().iter().for_each(|(_, node)| node.end());
     }
 
-    /// Polls the lost connections. Keys that no longer wait for one become pending for the nodes
+    /// Polls the lost connections. Keys that no longer wait for one to end become pending invalidations of the nodes
     /// that have their hash slots.
     pub(super) fn settle(&self) {
         self.fences.settle(|key| self.enqueue([key]));
@@ -195,7 +195,7 @@ impl Cluster {
         }
     }
 
-    /// Asks the node that has a key's hash slot for a sign of life.
+    /// Asks the cluster node that has the hash slot of a key for a sign of life.
     pub(super) fn probe(&self, key: &[u8]) {
         self.renew_if_due();
         if let Some(member) = self.topology().member_of(key) {

@@ -22,8 +22,8 @@ static SCHEME: Scheme = Scheme {
            HOST:PORT,HOST:PORT",
 };
 
-/// An opener of the URL `redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT`: a cluster with these
-/// nodes, which name the others. All accept the same user and password.
+/// An opener of Redis Cluster stores, with the URL `redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT`: these nodes
+/// name the others. All accept the same user and password.
 ///
 /// One of the named nodes has to answer, and one of those that have slots;
 /// [warnings](Store::warnings) name those that do not. Opening waits for each of them up to

@@ -10,12 +10,12 @@ use crate::redis::connection::Reply;
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::redis) struct Redirect {
     pub(in crate::redis) to: Address,
-    /// Whether the redirection is temporary (`ASK`), while the hash slot moves: the other node
-    /// answers after `ASKING`.
+    /// Whether the redirection is temporary (`ASK`), while the hash slot moves: the other node answers after the
+    /// command `ASKING`.
     pub(in crate::redis) is_for_now: bool,
 }
 
-/// Returns the redirection in the replies of the node at address `asked`, if there is one.
+/// Returns the redirection in the replies of the cluster node at address `asked`; `None` if the node did not redirect.
 pub(in crate::redis) fn redirect(
     replies: &[Reply<Value>],
     asked: &Address,

@@ -18,7 +18,7 @@ use crate::server::Unreachable;
 /// and operations on all entries, read them at once.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The state of reading the cluster's slot map, and when it is due again.
+/// The schedule for reading the cluster's slot map: the number of attempts so far, and the time when the next is due.
 #[derive(Default)]
 pub(super) struct Asking {
     due_at_ns: u64,
@@ -28,7 +28,8 @@ pub(super) struct Asking {
 }
 
 impl Cluster {
-    /// Reads the slot map again if a node did not answer lately.
+    /// Reads the cluster's slot map again if it may be outdated, because a node did not answer or redirected a command,
+    /// but not too often.
     pub(super) fn renew_if_due(&self) {
         if !self.is_stale.load(Ordering::Relaxed) {
             return;
@@ -41,7 +42,7 @@ impl Cluster {
         }
     }
 
-    /// Reads the slot map from the first node that answers.
+    /// Reads the cluster's slot map again from the first node that answers.
     pub(super) fn renew(&self, deadline: Deadline) -> Result<(), Unreachable> {
         let late = |lost: &Lost| Unreachable::new(self.name(), lost.to_string());
         let left = deadline.left().map_err(|lost| late(&lost))?;
@@ -67,7 +68,7 @@ impl Cluster {
         Err(failed.unwrap_or_else(|| late(&deadline.missed())))
     }
 
-    /// Reads the slot map from this node.
+    /// Reads the cluster's slot map again from this node.
     pub(super) fn renew_from(&self, address: &Address, node: &Node) -> Result<(), Unreachable> {
         node.ask_freely(|connection, deadline| {
             self.learn(slots(connection, address, deadline)?);
@@ -75,8 +76,8 @@ impl Cluster {
         })
     }
 
-    /// Replaces the slot map. The new node of a slot takes over the pending invalidations of the
-    /// previous one before any request reaches it.
+    /// Replaces the cluster's slot map. The new node of a slot takes over the pending invalidations of the previous one
+    /// before any request reaches it.
     pub(super) fn learn(&self, ranges: Vec<Range>) {
         let known = self.topology();
         if known.is_of(&ranges) {
@@ -109,7 +110,7 @@ impl Cluster {
     }
 }
 
-/// Reads the slot map from a node.
+/// Reads a cluster's slot map from a node, and returns it as ranges of hash slots.
 pub(super) fn slots(
     connection: &mut Connection,
     address: &Address,

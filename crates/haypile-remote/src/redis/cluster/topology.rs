@@ -14,7 +14,7 @@ use crate::redis::nodes::Node;
 /// The number of hash slots of a Redis Cluster.
 pub(super) const SLOTS: usize = 16_384;
 
-/// A range of consecutive hash slots, and the node that has them.
+/// A range of consecutive hash slots, with the address of the node that has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     first: u16,
@@ -22,8 +22,8 @@ pub(super) struct Range {
     address: Address,
 }
 
-/// Parses the answer to `CLUSTER SLOTS` of the node at address `asked`; returns ranges in the order
-/// of the slots.
+/// Parses the reply of the node at address `asked` to `CLUSTER SLOTS`; returns the ranges of hash slots in ascending
+/// order.
 pub(super) fn ranges(reply: Value, asked: &Address) -> Result<Vec<Range>, Lost> {
     let Value::Array(items) = reply else { return Err(nonsense()) };
     let mut ranges = Vec::new();
@@ -75,18 +75,18 @@ fn nonsense() -> Lost {
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) address: Address,
-    /// The number by which a cursor names the node. It is derived from the address, so that it
-    /// stays the same when other nodes change.
+    /// The number by which a cursor over keys names the node. It is derived from the address, so that it stays the same
+    /// when other nodes change.
     pub(super) number: u64,
     pub(super) node: Arc<Node>,
 }
 
-/// The nodes of a cluster and their hash slots, as one of the nodes reported them.
+/// The nodes of a cluster and their hash slots (topology), as one of the nodes reported them.
 #[derive(Debug, Default)]
 pub(super) struct Topology {
-    /// The number of topologies before this one.
+    /// The number of topologies of the cluster that were known before this one.
     pub(super) generation: u64,
-    /// The nodes that have hash slots, in the order of their numbers.
+    /// The cluster nodes that have hash slots, in the order of their numbers.
     pub(super) members: Vec<Member>,
     /// The ranges that the topology was built from.
     ranges: Vec<Range>,
@@ -95,7 +95,7 @@ pub(super) struct Topology {
 }
 
 impl Topology {
-    /// Returns the first topology, made of these ranges of slots. `node_at` returns the nodes.
+    /// Creates the topology of a cluster from ranges of hash slots. `node_at` returns the node at an address.
     pub(super) fn new(ranges: Vec<Range>, mut node_at: impl FnMut(&Address) -> Arc<Node>) -> Self {
         let number = |address: &Address| xxh3_64(address.to_string().as_bytes());
         let addresses: HashSet<_> = ranges.iter().map(|range| &range.address).collect();
@@ -117,40 +117,40 @@ impl Topology {
         Self { generation: 0, members, ranges, slots }
     }
 
-    /// Returns the node that has the hash slot of a key.
+    /// Returns the cluster node that has the hash slot of a key; `None` if no node has it.
     pub(super) fn member_of(&self, key: &[u8]) -> Option<&Member> {
         self.slots.get(&Slot::for_key(key)).map(|at| &self.members[usize::from(*at)])
     }
 
-    /// Returns the address of the node that has the hash slot with this number.
+    /// Returns the address of the cluster node that has the hash slot with this number; `None` if no node has it.
     pub(super) fn owner_of(&self, slot: usize) -> Option<&Address> {
         let has =
             |range: &&Range| (usize::from(range.first)..=usize::from(range.last)).contains(&slot);
         self.ranges.iter().find(has).map(|range| &range.address)
     }
 
-    /// Returns the hash slots of the node at an address.
+    /// Returns the hash slots of the cluster node at an address.
     pub(super) fn slots_of(&self, address: &Address) -> impl Iterator<Item = u16> {
         let own = self.ranges.iter().filter(move |range| range.address == *address);
         own.flat_map(|range| range.first..=range.last)
     }
 
-    /// Returns the node at an address.
+    /// Returns the cluster node at an address; `None` if none with hash slots is there.
     pub(super) fn node_at(&self, address: &Address) -> Option<&Arc<Node>> {
         self.members.iter().find(|member| member.address == *address).map(|member| &member.node)
     }
 
-    /// Whether the node has the hash slot of this key.
+    /// Whether a cluster node has the hash slot of a key.
     pub(super) fn has(&self, node: &Arc<Node>, key: &[u8]) -> bool {
         self.member_of(key).is_some_and(|member| Arc::ptr_eq(&member.node, node))
     }
 
-    /// Returns the number of hash slots that no node has.
+    /// Returns the number of the cluster's hash slots that no node has.
     pub(super) fn uncovered(&self) -> usize {
         SLOTS - self.slots.len()
     }
 
-    /// Whether the topology was made of these ranges of slots.
+    /// Whether the cluster's topology was created from the same ranges of hash slots.
     pub(super) fn is_of(&self, ranges: &[Range]) -> bool {
         self.ranges == ranges
     }

@@ -18,7 +18,7 @@ use crate::server::{Repeat, Unreachable};
 /// Visits to all nodes, per node, until a cluster counts as one that never settles.
 const MAX_VISITS: usize = 8;
 
-/// The error of a visit to all nodes of a cluster during which hash slots moved at each attempt.
+/// The error that hash slots of a cluster moved during each attempt to visit all its nodes.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "hash slots of the cluster moved between nodes during each of {visits} attempts to visit all \
@@ -39,8 +39,8 @@ struct Unvisited {
 }
 
 impl Cluster {
-    /// Calls `visit` with the node of each hash slot. If a slot moves to another node during a
-    /// visit, that node is visited too. `failed` converts errors of the cluster.
+    /// Calls `visit` with every cluster node that has hash slots. If a slot moves to another node during a visit, that
+    /// node is visited too. `failed` converts errors of the cluster.
     pub(in crate::redis) fn visit_all<E>(
         &self,
         mut visit: impl FnMut(&Node) -> Result<(), E>,
@@ -71,7 +71,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Returns the known topology; an error if a hash slot has no node.
+    /// Returns the known topology of the cluster; an error if a hash slot has no node.
     pub(super) fn covered(&self) -> Result<Arc<Topology>, Unreachable> {
         let topology = self.topology();
         let uncovered = topology.uncovered();
