@@ -5,12 +5,12 @@ pub mod splitmix;
 
 pub use quantity::{NBSP, Quantity, with_plain_spaces};
 
-/// Returns `part` divided by `whole`; 0 if the whole is 0.
+/// Returns the ratio of two counts, `part` divided by `whole`; 0 if the whole is 0.
 pub fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// Returns a number with its digits in groups of three: `1,234,567`.
+/// Formats a number with its digits in groups of three: `1,234,567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -23,12 +23,12 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// Returns a number of bytes as text, rounded to one decimal in powers of two: `1.5 MiB`.
+/// Formats a number of bytes as text, rounded to one decimal in powers of two: `1.5 MiB`.
 pub fn bytes(bytes: u64) -> String {
     bytesize::ByteSize(bytes).display().iec().to_string()
 }
 
-/// Returns a share (from 0 to 1) as a percentage: `12.3 %`.
+/// Formats a share (from 0 to 1) as a percentage with one decimal: `12.3 %`.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
@@ -36,8 +36,8 @@ pub fn percent(share: f64) -> String {
 /// Tenths of a unit from 1.0 to 1,023.9, the last that is printed in it.
 const TENTHS: u64 = 10 * 1024 - 10;
 
-/// Returns the position of a size among the values that [`bytes`] can print: that of the largest
-/// one which is not above it. Below 1 KiB every number of bytes has a place.
+/// Returns the position of a size, rounded down, in the ascending list of all sizes that [`bytes`] can print. Below 1
+/// KiB every number of bytes has a position.
 pub fn printed_place(size: u64) -> u64 {
     let power = u64::from(size.checked_ilog2().unwrap_or(0) / 10);
     if power == 0 {
@@ -49,7 +49,7 @@ pub fn printed_place(size: u64) -> u64 {
     1024 + (power - 1) * TENTHS + tenths.min(TENTHS + 9) - 10
 }
 
-/// Returns the size in bytes at a position among the values that [`bytes`] can print, as programs
+/// Returns the size in bytes at a position in the ascending list of all sizes that [`bytes`] can print, as programs
 /// parse the printed text.
 pub fn printed_size(place: u64) -> u64 {
     if place < 1024 {

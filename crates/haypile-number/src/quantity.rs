@@ -6,7 +6,7 @@ pub const NBSP: char = '\u{A0}';
 /// Prefixes of multiples of a thousand.
 const THOUSANDS: [&str; 5] = ["", "k", "M", "G", "T"];
 
-/// A kind of quantity (time, size, ratio and so on), which decides how a value is printed.
+/// A kind of quantity (time, size, ratio and so on), which decides how its values are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// A number of things per second.
@@ -28,7 +28,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Returns a value as text with about three digits and its unit, joined by a [`NBSP`].
+    /// Formats a value of this kind as text with about three digits and its unit, joined by a [`NBSP`].
     pub fn write(self, value: f64) -> String {
         match self {
             Self::Rate => format!("{}/s", scaled(value, three_digits)),
@@ -42,7 +42,7 @@ impl Quantity {
         }
     }
 
-    /// Returns a difference as text with its sign, such as `+1.20 ms`.
+    /// Formats a difference of two values of this kind as text with its sign, such as `+1.20 ms`.
     pub fn write_signed(self, value: f64) -> String {
         let sign = match value {
             ..0.0 => "-",
@@ -52,12 +52,12 @@ impl Quantity {
         format!("{sign}{}", self.write(value.abs()))
     }
 
-    /// Returns the ends of an interval as text, such as `0.98 to 1.02`.
+    /// Formats the ends of an interval of values as text, such as `0.98 to 1.02`.
     pub fn write_range(self, low: f64, high: f64) -> String {
         format!("{} to {}", self.write(low), self.write(high))
     }
 
-    /// Returns a round value as text for an axis, without superfluous digits.
+    /// Formats a round value as text for the axis of a chart, without superfluous digits.
     pub fn write_round(self, value: f64) -> String {
         match self {
             Self::Rate => scaled(value, shortest),
@@ -69,12 +69,12 @@ impl Quantity {
     }
 }
 
-/// Returns text with no-break spaces replaced by plain ones, for text that is searched and copied.
+/// Replaces the no-break spaces of a text by plain ones, so that it can be searched and copied.
 pub fn with_plain_spaces(text: &str) -> String {
     text.replace(NBSP, " ")
 }
 
-/// Returns a size as text in powers of two, with about three digits: `1.33 MiB`.
+/// Formats a number of bytes as text in powers of two, with about three digits: `1.33 MiB`.
 pub fn bytes(bytes: u64) -> String {
     let power = bytes.checked_ilog2().unwrap_or(0) / 10;
     let unit = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][power as usize];
@@ -82,7 +82,7 @@ pub fn bytes(bytes: u64) -> String {
     format!("{}{NBSP}{unit}", shortest(value))
 }
 
-/// Returns a ratio as a percentage in text, with about three digits and no zeros at the end.
+/// Formats a ratio as a percentage in text, with about three digits and no zeros at the end.
 pub fn percent(ratio: f64) -> String {
     let percent = ratio * 100.0;
     let decimals = if percent >= 10.0 { 1 } else { 4 };

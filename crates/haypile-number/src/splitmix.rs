@@ -10,12 +10,12 @@ const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// Returns the random generator with this seed.
+    /// Creates a generator of pseudo-random numbers with this seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Returns the next random number of 64 bits.
+    /// Returns the next pseudo-random number of 64 bits.
     pub const fn number(&mut self) -> u64 {
         let number = first(self.0);
         self.0 = self.0.wrapping_add(STEP);
@@ -23,13 +23,13 @@ impl SplitMix64 {
     }
 }
 
-/// Returns the first random number of a seed. Different seeds have different first numbers.
+/// Returns the first pseudo-random number of a seed. Different seeds have different first numbers.
 pub const fn first(seed: u64) -> u64 {
     mix(seed.wrapping_add(STEP))
 }
 
-/// Returns the random number at position `at` in the sequence of a seed, without computing those
-/// before it.
+/// Returns the pseudo-random number at position `at` (from 0) in the sequence of a seed, without computing those before
+/// it.
 pub const fn nth(seed: u64, at: u64) -> u64 {
     first(seed.wrapping_add(STEP.wrapping_mul(at)))
 }
