@@ -21,7 +21,7 @@ pub trait Weights: Default + Send + Sync + 'static {
     fn memory_bytes(&self) -> usize;
 }
 
-/// [`Weights`] that are all 1, for caches that count objects.
+/// The weights of the entries in a cache that counts objects ([`Weights`]): all are 1.
 #[derive(Debug, Default)]
 pub struct Unit;
 
@@ -49,7 +49,7 @@ impl Weights for Unit {
     }
 }
 
-/// [`Weights`] that differ, with one number for each slot.
+/// The weights of the entries in a cache that counts bytes ([`Weights`]): an array with one number for each slot.
 #[derive(Debug, Default)]
 pub struct PerSlot(SlotColumn<u64>);
 

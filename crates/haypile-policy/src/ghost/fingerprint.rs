@@ -22,8 +22,8 @@ pub trait Fingerprints: Default + Send + Sync + 'static {
     fn memory_bytes(&self) -> usize;
 }
 
-/// [`Fingerprints`] for slots that belong to one key permanently: the slot's number is the
-/// fingerprint.
+/// The fingerprints (key hashes) of entries whose slots belong to one key permanently ([`Fingerprints`]): the slot's
+/// number is the fingerprint.
 #[derive(Debug, Default)]
 pub struct SlotIsFingerprint;
 
@@ -52,7 +52,8 @@ impl Fingerprints for SlotIsFingerprint {
     }
 }
 
-/// [`Fingerprints`] for slots that are reused: an array with one fingerprint for each slot.
+/// The fingerprints (key hashes) of entries whose slots are reused for other keys ([`Fingerprints`]): an array with one
+/// for each slot.
 #[derive(Debug, Default)]
 pub struct FingerprintPerSlot(SlotColumn<u64>);
 

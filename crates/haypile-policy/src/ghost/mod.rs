@@ -30,7 +30,8 @@ pub trait Memory: Send + Sync + 'static {
     type Nodes: Nodes;
 }
 
-/// [`Memory`] of the simulator: a slot belongs to one key permanently, and is its fingerprint.
+/// The way in which the simulator's policies identify evicted keys ([`Memory`]): a slot belongs to one key permanently,
+/// and is its fingerprint.
 #[derive(Debug)]
 pub struct BySlot;
 
@@ -41,7 +42,8 @@ impl Memory for BySlot {
     type Nodes = SlotNodes;
 }
 
-/// [`Memory`] of stores: slots are reused, and a fingerprint is a hash of the key.
+/// The way in which the policies of stores identify evicted keys ([`Memory`]): slots are reused, and a fingerprint is a
+/// hash of the key.
 #[derive(Debug)]
 pub struct ByFingerprint;
 

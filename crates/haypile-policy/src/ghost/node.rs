@@ -50,8 +50,8 @@ pub trait Nodes: Default + Send + Sync + 'static {
     fn memory_bytes(&self) -> usize;
 }
 
-/// [`Nodes`] for slots that belong to one key permanently: slot, node and fingerprint are the same
-/// number.
+/// The node numbers of entries whose slots belong to one key permanently ([`Nodes`]): slot, node and fingerprint are
+/// the same number.
 #[derive(Debug, Default)]
 pub struct SlotNodes {
     bound: usize,
@@ -129,7 +129,8 @@ struct Node {
     slot: Slot,
 }
 
-/// [`Nodes`] for slots that are reused for other keys.
+/// The node numbers of entries whose slots are reused for other keys ([`Nodes`]), so that a ghost keeps its node
+/// without a slot.
 #[derive(Debug, Default)]
 pub struct FingerprintNodes {
     by_slot: SlotColumn<u32>,

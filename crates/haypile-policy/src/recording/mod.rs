@@ -23,8 +23,8 @@ pub const HEADER_BYTES: usize = 64;
 pub const BLOCK_HEADER_BYTES: usize = 40;
 /// The length in bytes from which the records of a recording's block are written to the file.
 pub const FULL_PAYLOAD_BYTES: usize = 64 << 10;
-/// The largest length of the records in a recording's block, in bytes: records of [`FULL_PAYLOAD_BYTES`] followed by
-/// the longest record fit.
+/// The largest length of the records in a recording's block, in bytes: `FULL_PAYLOAD_BYTES` followed by the longest
+/// record fit.
 pub const MAX_PAYLOAD_BYTES: usize = 256 << 10;
 /// The length of a hashed key in a recording, in bytes.
 pub const HASH_BYTES: usize = 8;

@@ -83,8 +83,8 @@ pub fn shard_of(fingerprint: u64, shards: usize) -> usize {
     bits & (shards - 1)
 }
 
-/// Returns the number of bytes that a shard takes from the store's pool: `wanted_bytes` or `needed_bytes`, whichever is
-/// more, but at most all `free_bytes`; `None` if these are 0, or fewer than `needed_bytes`.
+/// Returns the number of bytes that a shard takes from the store's pool: the larger of `needed_bytes` and
+/// `wanted_bytes`, but at most `free_bytes`; `None` if that is 0 or too little.
 #[inline]
 pub fn claimed(free_bytes: i64, needed_bytes: u64, wanted_bytes: u64) -> Option<u64> {
     let free = u64::try_from(free_bytes).unwrap_or(0);
