@@ -119,11 +119,11 @@ pub struct PolicyTried {
 pub struct Lead {
     /// The difference of the shares (of reads, bytes or cost) that the two compared policies save on the whole trace.
     pub difference: f64,
-    /// The smallest lead of the first policy over the second in any part of the trace: the difference of the shares
-    /// that they save.
+    /// The smallest lead of the first policy over the second in any part of the trace, as a difference of the shares
+    /// saved.
     pub least: f64,
-    /// The largest lead of the first policy over the second in any part of the trace: the difference of the shares that
-    /// they save.
+    /// The largest lead of the first policy over the second in any part of the trace, as a difference of the shares
+    /// saved.
     pub most: f64,
     /// Number of parts of the trace in which the first of two compared policies saves the larger share of reads, bytes
     /// or cost.

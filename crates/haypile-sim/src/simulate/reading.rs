@@ -10,7 +10,7 @@ use crate::Trace;
 /// Difference of hit ratios above which it matters how sizes that change are read.
 const MATTERS: f64 = 0.01;
 
-/// The hit ratios of a cache under two rules for reads whose size changed: a hit, or a miss because the value changed.
+/// The hit ratios of one cache under two rules for reads whose size changed, which count them as hits or as misses.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct OtherReading {
     /// Number of reads in the trace with another size than their key had before.

@@ -13,8 +13,7 @@ use crate::trace::{Op, Trace};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ReuseDistances {
-    /// Number of reads and writes that are the first for their key, or the first after its deletion, so that they have
-    /// no stack distance and no cache has the key.
+    /// Number of reads and writes without a stack distance: the first of their key, or the first after its deletion.
     pub first_requests: u64,
     /// The median stack distance of the requests that have one; `None` if no key is requested twice.
     pub median: Option<u64>,
