@@ -33,7 +33,7 @@ const LATENCY_READ_BYTES: usize = 4096;
 /// The size of the file that is read.
 const LATENCY_FILE_BYTES: u64 = 32 << 20;
 
-/// Files to drop from the page cache before a start of a program.
+/// The files to drop from the system's page cache before a measured start of a program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ColdFiles {
     /// Files that a start was seen to use. Their residency decides whether a start is cold.
@@ -45,7 +45,8 @@ pub(super) struct ColdFiles {
 }
 
 impl ColdFiles {
-    /// Adds files that a start was seen to use; they are dropped before all others.
+    /// Adds files that a measured start of the program used, to be dropped from the page cache
+    /// before all others.
     pub(super) fn add_used<'a>(&mut self, paths: impl IntoIterator<Item = &'a Path>) {
         for path in paths {
             let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
@@ -59,7 +60,8 @@ impl ColdFiles {
         }
     }
 
-    /// Adds files, and all files below folders. Links to files count as what they point to.
+    /// Adds these files, and all files below these folders, to the files that are dropped from the
+    /// page cache. Links to files count as their targets.
     pub(super) fn add(&mut self, paths: &[PathBuf]) {
         let mut left: Vec<PathBuf> = paths.to_vec();
         while let Some(path) = left.pop() {
@@ -83,7 +85,8 @@ impl ColdFiles {
         }
     }
 
-    /// Returns a message that more files exist than are dropped from memory, if so.
+    /// Returns a warning if there are more files than are dropped from the page cache; `None` if
+    /// all are dropped.
     pub(super) fn left_out(&self) -> Option<String> {
         let named = self.named.difference(&self.used).count();
         let room = MAX_FILES.saturating_sub(self.used.len());
@@ -102,8 +105,8 @@ impl ColdFiles {
         self.used.iter().chain(self.named.difference(&self.used)).take(MAX_FILES)
     }
 
-    /// Drops the files from memory, and returns what part of the used ones is still in memory
-    /// afterwards: the kernel keeps what a process has mapped.
+    /// Drops the files from the page cache, and returns how much of those that the started program
+    /// uses is still in memory. The kernel keeps pages that a process has mapped.
     ///
     /// # Errors
     ///
@@ -121,7 +124,8 @@ impl ColdFiles {
         Ok(self.residency())
     }
 
-    /// Returns the path, the size, and the time of the last change in seconds and nanoseconds of each file that exists.
+    /// Returns the path, the size and the modification time (seconds and nanoseconds) of each
+    /// existing file that is dropped from the page cache.
     pub(super) fn metadata(&self) -> Vec<(PathBuf, u64, (i64, i64))> {
         let of = |path: &PathBuf| {
             let it = fs::metadata(path).ok()?;
@@ -130,7 +134,8 @@ impl ColdFiles {
         self.all().filter_map(of).collect()
     }
 
-    /// Returns what part of the used files is in memory; of all files if none is known to be used.
+    /// Returns how much of the files that the started program uses is in the page cache; of the
+    /// files that the user named if none is known to be used.
     pub(super) fn residency(&self) -> Residency {
         let files = if self.used.is_empty() { &self.named } else { &self.used };
         let each = files.iter().filter_map(|file| Residency::of(file).ok());

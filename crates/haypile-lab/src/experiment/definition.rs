@@ -84,7 +84,7 @@ pub struct ExperimentFile {
     /// name that the help has for it, in the plural and in lower case.
     #[serde(default)]
     pub options: Settings,
-    /// Options that are added in a quick run, or replace those of `options`.
+    /// Options that a quick run adds to those of `options`, or sets to other values.
     #[serde(default)]
     pub quick: Settings,
 }
@@ -159,7 +159,7 @@ impl ExperimentFile {
         }
     }
 
-    /// Returns the options for a quick run or a full one.
+    /// Returns the experiment's options with their values, for a quick run or a full one.
     pub fn options(&self, is_quick: bool) -> Settings {
         let mut options = self.options.clone();
         if is_quick {

@@ -65,7 +65,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// Returns the outcome of a run whose results contain errors or not.
+    /// Returns the outcome of a run, which says whether some of its results are errors.
     pub fn with_errors(has_errors: bool) -> Self {
         if has_errors { Self::WithErrors } else { Self::Well }
     }

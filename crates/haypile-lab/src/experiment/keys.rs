@@ -28,10 +28,10 @@ pub(super) fn bits(key_bytes: u32) -> u32 {
     key_bytes.min(DIGITS_PER_WORD) * DIGIT_BITS
 }
 
-/// Returns `keys` distinct keys of the same length, each with a value of the same size. The same
-/// arguments give the same keys in every version. All are text without blanks, because some caches
-/// take no other: below 16 bytes digits of base64, and from 16 on hexadecimal ones; of 36 bytes,
-/// with the dashes of a UUID.
+/// Returns `keys` distinct random keys of the same length, each with a value of the same size. The
+/// same arguments give the same keys in every version. All are text without blanks, because some
+/// caches take no other: below 16 bytes digits of base64, and from 16 on hexadecimal ones; of 36
+/// bytes, with the dashes of a UUID.
 pub(super) fn population(
     seed: u64,
     keys: u32,

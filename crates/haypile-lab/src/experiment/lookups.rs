@@ -10,7 +10,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::keys;
 
-/// The length of keys, in bytes: that of a UUID as text.
+/// Length of the keys of jobs that set and look up keys, in bytes: that of a UUID as text.
 pub(super) const KEY_BYTES: u32 = 36;
 
 /// An upper limit of the bytes that a cache uses per entry in addition to key and value. The engine
@@ -24,16 +24,16 @@ pub(super) fn roomy(entries: u64, entry_bytes: u64) -> u64 {
     needed + needed / 4
 }
 
-/// A job that sets some keys and then looks keys up.
+/// A job (operations to run on a cache) that sets some keys and then looks keys up.
 pub(super) struct Lookups {
-    /// The number of keys that are set, from key 0 on.
+    /// The number of keys that the job sets, from key 0 on.
     pub(super) filled: u32,
-    /// The range of keys that are looked up, each equally probable: all of them are set, or none
+    /// The range of keys that the job looks up, each equally probable: all of them are set, or none
     /// is.
     pub(super) looked_up: Range<u32>,
     pub(super) value_bytes: u32,
     pub(super) operations: u32,
-    /// A capacity in bytes that holds all keys that are set, in every cache.
+    /// A capacity in bytes that is large enough for all keys that the job sets, in every cache.
     pub(super) capacity_bytes: u64,
     pub(super) seed: u64,
     /// Whether the process that set the keys is killed before the lookups.
@@ -41,7 +41,7 @@ pub(super) struct Lookups {
 }
 
 impl Lookups {
-    /// Writes the job's files into a directory, and returns the results to expect.
+    /// Writes the files of this job of lookups into a directory, and returns the results to expect.
     pub(super) fn write(&self, directory: &Path) -> Result<Expected, JobError> {
         let Self { filled, value_bytes, capacity_bytes, seed, .. } = *self;
         let Range { start, end } = self.looked_up;

@@ -122,7 +122,7 @@ impl Known {
         EXPERIMENTS.iter().map(|experiment| Self(*experiment))
     }
 
-    /// Returns the experiment of this name.
+    /// Returns the experiment of this name; `None` if there is none.
     pub fn named(name: &str) -> Option<Self> {
         Self::all().find(|known| known.name() == name)
     }
@@ -138,12 +138,13 @@ impl Known {
         self.0.title()
     }
 
-    /// Returns the text of the experiment's own experiment file.
+    /// Returns the text of the experiment file that the program contains for this experiment.
     pub fn file(self) -> &'static str {
         self.0.file()
     }
 
-    /// Returns the experiment's own experiment file: question, source, method and options.
+    /// Returns the experiment file that the program contains for this experiment: question, source,
+    /// method and options.
     pub fn definition(self) -> &'static ExperimentFile {
         ExperimentFile::built_in(self.name()).expect("every experiment of the list has a file")
     }
@@ -198,7 +199,7 @@ impl Topic for Known {
     }
 }
 
-/// Returns all experiments as sections of a report.
+/// Returns all experiments of this program as sections of a report.
 pub fn topics() -> Topics {
     Topics::new(Known::all())
 }

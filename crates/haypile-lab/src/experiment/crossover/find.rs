@@ -22,16 +22,18 @@ const MAX_KEYS: u64 = 1 << 20;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FoundCrossovers {
-    /// The cache, by the name of its subject.
+    /// Name of the cache that is compared with the baseline.
     pub subject: String,
-    /// The name of the subject that the cache is compared with.
+    /// Name of the baseline: the cache that the other cache is compared with.
     pub baseline: String,
     /// The ratio of the cache's time to the baseline's at each measured size of values in bytes, in
     /// ascending order.
     pub effects: Vec<(u32, Effect)>,
-    /// Sizes of values between which the cache becomes clearly slower, or no longer clearly slower.
+    /// Intervals of value sizes in which the cache becomes clearly slower than the baseline, or no
+    /// longer clearly slower.
     pub crossovers: Vec<Crossover>,
-    /// Whether the cache is clearly slower than the baseline at the smallest size.
+    /// Whether the cache is clearly slower than the baseline at the smallest measured size of
+    /// values.
     pub begins_slower: bool,
 }
 
@@ -63,7 +65,7 @@ pub fn first_sizes(options: &CrossoverPlan) -> Vec<u32> {
     sizes
 }
 
-/// Returns the case that measures values of this size.
+/// Returns the measurement (case) of the experiment `crossover` for values of this size.
 pub fn case(value_bytes: u32, options: &CrossoverPlan) -> Case {
     let entry_bytes = u64::from(KEY_BYTES) + u64::from(value_bytes);
     let keys = u32::try_from((options.total_bytes / entry_bytes).clamp(2, MAX_KEYS));
@@ -114,7 +116,7 @@ pub fn next(samples: &[Sample], options: &CrossoverPlan) -> Option<u32> {
 }
 
 impl FoundCrossovers {
-    /// Returns a sentence that says at which sizes the cache is slower.
+    /// Returns a sentence that says at which sizes of values the cache is slower than the baseline.
     pub fn answer(&self) -> String {
         let Self { subject, baseline, .. } = self;
         let sizes: Vec<u32> = self.effects.iter().map(|(size, _)| *size).collect();
@@ -187,8 +189,9 @@ impl Crossover {
     }
 }
 
-/// Finds the crossovers in the samples of one run, for each cache except the baseline, ordered by
-/// name. Samples with errors are left out.
+/// Finds the sizes of values at which each cache becomes slower than the baseline, or no longer
+/// slower, in the samples of one run. The caches are ordered by name; samples with errors are left
+/// out.
 pub fn find<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<FoundCrossovers> {
     let samples = samples.into_iter().filter(|sample| sample.experiment == NAME);
     let samples: Samples<'_> = samples.collect();

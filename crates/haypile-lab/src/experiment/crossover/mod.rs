@@ -28,25 +28,26 @@ use crate::experiment::{Host, Printout};
 /// Name of the experiment `crossover` in results.
 pub const NAME: &str = "crossover";
 
-/// The options that define the measurements of `crossover`.
+/// Options that define the measurements of the experiment `crossover`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CrossoverPlan {
-    /// The name of the subject that the others are compared with.
+    /// Name of the cache that all other caches are compared with.
     pub baseline: String,
-    /// The smallest size of values, in bytes, at least 1.
+    /// The smallest size of values to measure, in bytes, at least 1.
     pub min_bytes: u32,
-    /// The largest size of values, in bytes, at most 1 GiB.
+    /// The largest size of values to measure, in bytes, at most 1 GiB.
     pub max_bytes: u32,
-    /// The margin by which a cache has to be slower to count as slower: 0.1 is 10 %.
+    /// The margin by which a cache has to be slower than the baseline to count as slower: 0.1 is 10
+    /// %.
     pub margin: f64,
-    /// The largest allowed ratio of the two sizes around a crossover: the larger size over the
-    /// smaller one.
+    /// Ratio of the two value sizes around a crossover (larger over smaller) at which the search
+    /// for it ends.
     pub precision: f64,
     /// Bytes of all keys and values together, which fit into the caches.
     pub total_bytes: u64,
     /// The number of reads in one measurement; for values above 16 KiB fewer, down to a hundredth.
     pub operations: u32,
-    /// The seed from which keys and reads are drawn.
+    /// Seed of the random generator that draws the keys and the reads.
     pub seed: u64,
 }
 

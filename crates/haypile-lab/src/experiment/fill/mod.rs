@@ -19,12 +19,14 @@ pub(crate) struct Filled {
     file: ArgMatches,
     /// Values that the user wrote, without defaults.
     line: ArgMatches,
-    /// The question of a user's experiment file; `None` if the file is the experiment's own.
+    /// Question, source and method of a user's experiment file; `None` if the run uses the
+    /// experiment's built-in file.
     pub(crate) asked: Option<Asked>,
 }
 
 impl Filled {
-    /// Reads the experiment file that the command line names, or else the experiment's own.
+    /// Reads the arguments of a run from the command line, and from the experiment file that it
+    /// names, or else from the built-in one.
     pub(crate) fn new(experiment: &dyn Experiment, line: &ArgMatches) -> anyhow::Result<Self> {
         let name = experiment.name();
         let path = line.try_get_one::<PathBuf>("experiment").ok().flatten();
@@ -36,8 +38,8 @@ impl Filled {
         Ok(Self { asked: path.map(|path| file.asked(path)), ..filled })
     }
 
-    /// Reads the arguments from this experiment file instead; `origin` is the file's name in
-    /// errors.
+    /// Reads the arguments of a run from this experiment file and the command line; `origin` is the
+    /// file's name in errors.
     pub(crate) fn from_file(
         experiment: &dyn Experiment,
         file: &ExperimentFile,
@@ -60,7 +62,7 @@ impl Filled {
         Ok(Self { file: matches, line: written(line), asked: None })
     }
 
-    /// Returns the options of this run as the experiment's type.
+    /// Returns the arguments of the run, parsed into the option type of the experiment.
     pub(crate) fn get<O: Args>(&self) -> anyhow::Result<O> {
         let mut options = O::from_arg_matches(&self.file)?;
         options.update_from_arg_matches(&self.line)?;

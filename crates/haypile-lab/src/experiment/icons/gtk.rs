@@ -29,7 +29,8 @@ const NOWHERE: u32 = u32::MAX;
 pub(super) struct GtkTheme {
     themes: Vec<Inherited>,
     base: Vec<PathBuf>,
-    /// Number of system calls that ask for the status of files and folders.
+    /// Number of system calls that asked for the status of files and folders while icons were
+    /// looked up.
     pub(super) stats: u64,
 }
 

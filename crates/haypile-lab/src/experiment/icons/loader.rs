@@ -36,8 +36,8 @@ impl Kept {
     }
 }
 
-/// Loads icons, or draws a game, as lines of standard input order it, and keeps the pictures until
-/// the input ends.
+/// Loads icons or draws a game, as the first line of the input orders, and keeps the pictures in
+/// memory until the input ends.
 ///
 /// # Errors
 ///

@@ -31,7 +31,7 @@ const PRIMINGS: u32 = 200;
 /// second stores them again, and the third changes nothing.
 const STARTS_IN_A_FULL_CACHE: u32 = 3;
 
-/// The settings that all cases of a run of `icons` share.
+/// The settings that all cases of a run of the experiment `icons` share.
 pub(super) struct IconRun<'a> {
     pub(super) options: &'a IconsOptions,
     pub(super) runner: &'a Runner,
@@ -40,7 +40,7 @@ pub(super) struct IconRun<'a> {
     pub(super) scratch: &'a Path,
 }
 
-/// The outcome of one measurement of `icons`: the reports of its processes.
+/// The outcome of one measurement of the experiment `icons`: the reports of its processes.
 pub(super) struct Measured<R = IconReport> {
     pub(super) reports: Vec<R>,
     /// Proportional set sizes that the icons added, of all processes, in bytes.
@@ -151,7 +151,8 @@ impl IconRun<'_> {
         self.tell(&LoaderOrders::Icons(orders.clone()), processes, cold)
     }
 
-    /// Sends processes their orders, and collects their reports.
+    /// Starts processes that load icons or draw a game, sends them their orders, and collects their
+    /// reports.
     pub(super) fn tell<R: DeserializeOwned>(
         &self,
         orders: &LoaderOrders,

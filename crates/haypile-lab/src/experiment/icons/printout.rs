@@ -12,7 +12,7 @@ use crate::report::table::Table;
 use super::game::{game_table, is_game};
 use super::way::Way;
 
-/// The results of one way of loading icons in a case.
+/// The results of one way of loading icons in one case of the experiment `icons`.
 pub(super) struct WayFigures {
     pub(super) name: &'static str,
     /// The figures of the columns, in their order.
@@ -20,13 +20,14 @@ pub(super) struct WayFigures {
     pub(super) error: Option<String>,
 }
 
-/// A case of `icons`: a theme, a number of icons and of processes, warm or cold.
+/// A case of the experiment `icons`: a theme, a number of icons and of processes, with files in
+/// memory or not.
 pub(super) struct IconCase {
     pub(super) title: String,
     pub(super) ways: Vec<WayFigures>,
 }
 
-/// Returns the cases of the samples, in the order of the samples.
+/// Groups the samples of the experiment `icons` by case, in the order of the samples.
 pub(super) fn cases(samples: &Samples<'_>) -> Vec<IconCase> {
     let case = |samples: &Samples<'_>| {
         let of = |way: &Way| {
@@ -71,7 +72,7 @@ const FIGURES: [&Figure; 6] = [
 const COLUMNS: [&str; 7] = ["Way", "All icons", "Again", "CPU", "Memory", "Stat calls", "Negative"];
 
 impl WayFigures {
-    /// Returns the wall time until all icons are loaded.
+    /// Returns the wall time until all icons of the case are loaded.
     pub(super) fn wall(&self) -> Option<Estimate> {
         self.figures[0]
     }
@@ -84,7 +85,8 @@ impl WayFigures {
 }
 
 impl IconCase {
-    /// Returns the table of the case, with a row for each way of loading icons.
+    /// Returns the table of a case of the experiment `icons`, with a row for each way of loading
+    /// icons.
     pub(super) fn table(&self) -> Table {
         let good = self.ways.iter().filter(|way| way.wall().is_some());
         let rows = good.map(WayFigures::row).collect();

@@ -24,7 +24,7 @@ const GENERATED_ICONS: u64 = 1_200;
 pub(super) struct Theme {
     pub(super) name: String,
     pub(super) base: Vec<PathBuf>,
-    /// The folders of the theme and of those that it may inherit.
+    /// The folders that contain the icon theme and the themes that it may inherit.
     pub(super) folders: Vec<PathBuf>,
     /// The ways of loading the theme's icons that can be measured on this machine.
     pub(super) ways: Vec<Way>,
@@ -32,12 +32,12 @@ pub(super) struct Theme {
     pub(super) without_gtk: Option<String>,
 }
 
-/// The names of the icons to load, and checksums of their pictures.
+/// The names of the icons to load, and the expected checksums of their pictures.
 pub(super) struct Wanted {
     pub(super) names: Vec<String>,
     pub(super) found: u64,
     pub(super) checksum: u64,
-    /// The checksum of the pictures as a PNG stores them, with colours that are not multiplied by
+    /// The checksum of the expected pictures as PNG files store them: colours are not multiplied by
     /// alpha.
     pub(super) png_checksum: u64,
 }
@@ -68,8 +68,8 @@ impl Theme {
         Self { name: name.to_owned(), base, folders, ways, without_gtk }
     }
 
-    /// Draws names of icons at random, of which the theme has nine tenths, and renders their
-    /// pictures for comparison.
+    /// Draws names of icons at random, of which nine tenths are in the theme, and renders their
+    /// pictures to compare loaded ones with.
     pub(super) fn wanted(&self, number: u32, size: u32, seed: u64) -> anyhow::Result<Wanted> {
         let (index, _) = scan(&self.name, &self.base);
         let mut names: Vec<&str> = index.names().collect();

@@ -30,7 +30,7 @@ impl Way {
         Self::Shared,
     ];
 
-    /// Returns the name of this way of loading icons, as a subject of results.
+    /// Returns the name of this way of loading icons in results.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Probe => "probe",

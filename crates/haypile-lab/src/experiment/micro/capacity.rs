@@ -18,10 +18,10 @@ pub enum Capacity {
 }
 
 impl Capacity {
-    /// The allowed forms of capacities, for messages.
+    /// The allowed forms of a cache's capacity, for error messages.
     pub const ALLOWED: &'static str = "percentages of the keys, as in 50%, and sizes, as in 64MiB";
 
-    /// Returns the number of bytes of keys and values that the capacity stands for.
+    /// Returns the number of bytes of keys and values that this capacity of a cache stands for.
     pub(super) fn bytes(self, keys: u32, entry_bytes: u64) -> u64 {
         let all = u64::from(keys) * entry_bytes;
         match self {
@@ -35,7 +35,7 @@ impl Capacity {
         }
     }
 
-    /// Returns the number of keys that fit into the capacity.
+    /// Returns the number of keys, with values, that fit into this capacity of a cache.
     pub(super) fn entries(self, keys: u32, entry_bytes: u64) -> u32 {
         let entries = self.bytes(keys, entry_bytes) / entry_bytes.max(1);
         u32::try_from(entries).map_or(keys, |entries| entries.min(keys))

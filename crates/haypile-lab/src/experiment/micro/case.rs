@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use super::MicroError;
 
-/// The kind of operation that a case of `micro` measures; the [module](super) describes each.
+/// The kind of operation that a case of the experiment `micro` measures; the [module](super)
+/// describes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CaseKind {
@@ -36,16 +37,18 @@ pub enum CaseKind {
 const MAX_TURN: u32 = 1_000_000;
 
 impl CaseKind {
-    /// The names of the allowed cases, for messages.
+    /// The names of the cases that the experiment `micro` allows, for error messages.
     pub const ALLOWED: &'static str = "get-hit, get-miss, get-beside, set, overwrite, set-evict, aside, \
          mix:SETS:GETS as in mix:1:10";
 
-    /// Whether the case gives the cache room for all keys that are set before.
+    /// Whether the case gives the cache enough capacity for all keys that are set before the timed
+    /// operations.
     pub(super) fn holds_all(self) -> bool {
         matches!(self, Self::GetHit | Self::GetMiss | Self::Overwrite | Self::GetBeside)
     }
 
-    /// Whether the case needs keys that are not in the cache: to miss, or to fill it.
+    /// Whether the case needs keys that are not in the cache: for reads that miss, or for writes
+    /// that fill it.
     pub(super) fn needs_others(self) -> bool {
         matches!(self, Self::GetMiss | Self::SetEvict)
     }

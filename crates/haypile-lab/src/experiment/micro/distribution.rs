@@ -22,11 +22,11 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// The allowed distributions of requests, for messages.
+    /// The allowed distributions of requests over keys, for error messages.
     pub const ALLOWED: &'static str = "uniform and zipf:EXPONENT, as in zipf:0.99 (from 0 to 20)";
 
-    /// Draws `count` numbers of keys below `keys` at random from the distribution. The same
-    /// arguments give the same numbers in every version.
+    /// Draws `count` key numbers below `keys` at random, with this distribution of requests. The
+    /// same arguments give the same numbers in every version.
     pub(super) fn draw(self, keys: u32, count: u64, seed: u64) -> impl Iterator<Item = u32> {
         let keys = u64::from(keys);
         let pattern = match self {

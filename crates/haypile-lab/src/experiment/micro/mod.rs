@@ -59,7 +59,7 @@ pub use distribution::Distribution;
 pub use mount::file_system;
 pub use options::MicroOptions;
 
-/// The name of the experiment in results.
+/// Name of the experiment `micro` in results.
 pub const NAME: &str = "micro";
 
 /// The experiment `micro`: the cost of single operations on a cache, such as hits, misses and
@@ -96,7 +96,7 @@ impl OnCaches for MicroExperiment {
     }
 }
 
-/// The error of options of `micro` that cannot be measured.
+/// The error of options of the experiment `micro` that cannot be measured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MicroError {
@@ -174,9 +174,9 @@ struct MicroPoint {
     timing: Timing,
 }
 
-/// Returns the cases of `micro`, one for each kind of case with each combination of parameters.
-/// Keys and operations are drawn from `seed`. `file_system`, if it is given, becomes a parameter of
-/// all cases.
+/// Returns the measurements (cases) of the experiment `micro`, one for each kind with each
+/// combination of parameters. Keys and operations are drawn from `seed`. `file_system`, if it is
+/// given, becomes a parameter of all cases.
 ///
 /// # Errors
 ///

@@ -22,7 +22,7 @@ const WRITER_TIMES: u64 = 4;
 /// The most keys that the timed part writes first: that they are there afterwards shows that it wrote.
 const LEFT_OUT: usize = 16;
 
-/// Returns the untimed operations that come first, and the timed ones of each thread of each
+/// Returns the untimed operations that prepare the cache, and the timed ones of each thread of each
 /// process. The same point gives the same operations.
 pub(super) fn ops(point: &MicroPoint) -> (Ops, Vec<Ops>) {
     let threads = 0..u64::from(point.threads) * u64::from(point.processes);
@@ -30,9 +30,9 @@ pub(super) fn ops(point: &MicroPoint) -> (Ops, Vec<Ops>) {
     (prepare(point, &left_out(point, &timed)), timed)
 }
 
-/// Chooses keys that the timed part of a measurement inserts, and that are not set before: of the
-/// keys that its first thread writes last, those written the fewest times and not used by the
-/// warm-up. They are few, because most of the timed writes are to overwrite.
+/// Chooses keys that only the timed operations insert, to prove afterwards that they were executed:
+/// of the keys that the first thread writes last, those written the fewest times and not used by
+/// the warm-up. They are few, because most of the timed writes are to overwrite.
 pub(super) fn left_out(point: &MicroPoint, timed: &[Ops]) -> BTreeSet<u32> {
     // A mixture would also read them.
     if !matches!(point.kind, CaseKind::Set | CaseKind::Overwrite) {

@@ -25,7 +25,7 @@ const RUNS: u32 = 100_000;
 /// measurement.
 const BYTES: u64 = 2 << 30;
 
-/// The experiment `loop`: the Necko benchmarks, with repeated reads and writes of one resource.
+/// The experiment `loop`: repeated reads and writes of one resource, as in the Necko benchmarks.
 pub(crate) struct LoopExperiment;
 
 impl OnCaches for LoopExperiment {
@@ -125,7 +125,7 @@ impl LoopKind {
     }
 }
 
-/// Returns the cases of `loop`, in the order of the Necko benchmarks.
+/// Returns the measurements (cases) of the experiment `loop`, in the order of the Necko benchmarks.
 pub fn cases(options: &LoopOptions, seed: u64) -> Vec<Case> {
     let once = [LoopKind::Call, LoopKind::CallAndClear, LoopKind::MissAfterClear];
     let of_size = |(at, &value_bytes): (usize, &u32)| {

@@ -44,7 +44,7 @@ use options::OriginDelay;
 use over_http::Requests;
 use served::{CaseOrigin, CountedPlaces};
 
-/// The sizes of resources in the Necko benchmarks, in bytes.
+/// The sizes of resources in the Necko benchmarks (of Firefox's network library), in bytes.
 pub const SIZES: [u32; 4] = [50, 1_024, 51_200, 524_288];
 
 /// The lookups in which a cache that holds nothing has no part.
@@ -74,8 +74,8 @@ fn setup_over_http(
     Ok(Setup { surroundings: Some(Box::new(CountedPlaces::new(places, origin))), ..setup })
 }
 
-/// Returns small cases of `loop` over HTTP that check an HTTP cache, with the origin that verifies
-/// them by counting requests.
+/// Returns small cases of the experiment `loop` that check an HTTP cache, and the HTTP origin that
+/// verifies them by counting requests.
 pub fn http_check(
     places: Places,
     runs: u32,

@@ -13,7 +13,8 @@ use crate::experiment::on_caches::OverHttp;
 const CASES: [&str; 6] = ["call", "call-clear", "miss-clear", "miss-no-store", "miss-query", "hit"];
 
 impl LoopOptions {
-    /// Returns whether the user wants the case with this name in results.
+    /// Returns whether the user wants the case with this name in the results of the experiment
+    /// `loop`.
     pub(super) fn wants(&self, name: &str) -> bool {
         self.case.is_empty() || self.case.contains(&written(over_http::without_suffix(name).0))
     }

@@ -26,8 +26,7 @@ use crate::experiment::parameters;
 /// Behind the name of a case over HTTP.
 const SUFFIX: &str = " over HTTP";
 
-/// Returns the name of a case without the suffix that says it is over HTTP, and whether it had the
-/// suffix.
+/// Returns the name of a case without the suffix ` over HTTP`, and whether it had that suffix.
 pub(super) fn without_suffix(name: &str) -> (&str, bool) {
     name.strip_suffix(SUFFIX).map_or((name, false), |name| (name, true))
 }
@@ -50,12 +49,12 @@ const FITS: u64 = 45 << 20;
 /// The caches that have no file.
 const NOT_ON_DISK: &[&str] = &["none", "memory"];
 
-/// The numbers of requests in a run's measurements, and the origin's delay.
+/// The number of repetitions in a run's measurements over HTTP, the origin's delay, and the seed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Requests {
-    /// The number of repetitions that the user asked for, if any.
+    /// Number of repetitions of an operation that the user asked for; `None` for the default.
     pub(super) runs: Option<u32>,
-    /// The time that the origin takes to answer a request.
+    /// The time that the HTTP origin takes to answer a request.
     pub(super) delay: Duration,
     pub(super) seed: u64,
 }
@@ -81,7 +80,7 @@ struct RequestCase {
     skips: &'static [&'static str],
 }
 
-/// Returns the cases of `loop` over HTTP, in the order of the Necko benchmarks.
+/// Returns the cases of the experiment `loop` over HTTP, in the order of the Necko benchmarks.
 pub(super) fn loop_cases(sizes: &[u32], requests: Requests, origin: &Rc<CaseOrigin>) -> Vec<Case> {
     let mut cases = Vec::new();
     for (at, &value_bytes) in sizes.iter().enumerate() {
@@ -98,7 +97,7 @@ pub(super) fn loop_cases(sizes: &[u32], requests: Requests, origin: &Rc<CaseOrig
     cases.into_iter().map(|case| case.finish(requests, origin)).collect()
 }
 
-/// Returns the cases of `sequence` over HTTP.
+/// Returns the cases of the experiment `sequence` (resources read one after the other) over HTTP.
 pub(super) fn sequence_cases(
     sizes: &[u32],
     keys: u32,

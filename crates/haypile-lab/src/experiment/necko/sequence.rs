@@ -84,7 +84,8 @@ impl SequenceKind {
     }
 }
 
-/// Returns the cases of `sequence` for values of these sizes, in bytes.
+/// Returns the cases of the experiment `sequence` (resources read one after the other) for values
+/// of these sizes, in bytes.
 pub fn cases(sizes: &[u32], seed: u64) -> Vec<Case> {
     let of_size = |&value_bytes: &u32| SequenceKind::ALL.map(|kind| case(kind, value_bytes, seed));
     sizes.iter().flat_map(of_size).collect()

@@ -16,8 +16,8 @@ use haypile_measure::measure::{Case, Contender, Places, Surroundings};
 /// The path of the response to every request, where a case has one URL for each run.
 const ANY: &str = "any";
 
-/// The HTTP origin of the case that is being measured. It counts the requests of each sample in
-/// this process, so that results do not depend on what runners report.
+/// The HTTP origin of the case that is being measured, which counts the requests of each sample. It
+/// counts them in this process, so that results do not depend on what runners report.
 #[derive(Default)]
 pub(super) struct CaseOrigin {
     server: RefCell<Option<ScriptedOrigin>>,
@@ -28,7 +28,7 @@ pub(super) struct CaseOrigin {
     expected: Cell<Option<u64>>,
 }
 
-/// The kind of responses that the origin of a case serves.
+/// The kind of responses that the HTTP origin of a case serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Served {
     /// The value of each key, under the key.
@@ -38,8 +38,8 @@ pub(super) enum Served {
 }
 
 impl CaseOrigin {
-    /// Starts an origin with the responses of a case, in place of the previous one, and returns its
-    /// address for the job.
+    /// Starts an HTTP origin with the responses of a case, in place of the previous one, and
+    /// returns its address for the job.
     pub(super) fn start(&self, script: Script, requests: Option<u64>) -> io::Result<JobOrigin> {
         let server = ScriptedOrigin::start_in_thread(script)?;
         let address = server.address();
@@ -50,7 +50,7 @@ impl CaseOrigin {
         Ok(JobOrigin::Server(address))
     }
 
-    /// Stops the origin, because the case needs none.
+    /// Stops the HTTP origin, because the next case needs none.
     pub(super) fn end(&self) {
         *self.server.borrow_mut() = None;
     }
@@ -66,7 +66,8 @@ impl CaseOrigin {
 }
 
 impl Served {
-    /// Returns the script of an origin that serves these responses, for a job in a directory.
+    /// Returns the script of an HTTP origin that serves these responses to the job in this
+    /// directory.
     pub(super) fn script(self, directory: &Path, delay: Duration) -> Result<Script, JobError> {
         let reply = |cache_control: &str, body: BodySource| {
             let response = Response::builder()
@@ -106,7 +107,7 @@ fn path(key: &[u8]) -> String {
     uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string)
 }
 
-/// Working directories for samples whose requests an origin counts.
+/// Working directories for measurements whose requests an HTTP origin counts.
 pub(super) struct CountedPlaces {
     places: Places,
     origin: Rc<CaseOrigin>,

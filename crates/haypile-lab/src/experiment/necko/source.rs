@@ -8,19 +8,19 @@ use std::sync::LazyLock;
 pub struct SourceRow {
     /// The experiment that the row belongs to: `loop` or `sequence`.
     pub experiment: &'static str,
-    /// The machine that the row was measured on.
+    /// The machine on which the row of the Necko benchmarks was measured.
     pub machine: SourceMachine,
-    /// The size of the resource, in bytes.
+    /// The size of the resource that was read or written, in bytes.
     pub value_bytes: u64,
-    /// The name of the case in our results, such as `miss (no-store)`.
+    /// The name that this program's results use for the measured case, such as `miss (no-store)`.
     pub case: &'static str,
-    /// The cache that the row measured: `none`, `memory` or `file`.
+    /// The cache that the row's figures are for: `none`, `memory` or `file`.
     pub cache: &'static str,
-    /// Total time of all repetitions, in milliseconds.
+    /// Total time of all repetitions of the measured operation, in milliseconds.
     pub total_ms: f64,
-    /// The number of repetitions.
+    /// Number of repetitions of the measured operation.
     pub runs: u64,
-    /// Time of one repetition, in milliseconds.
+    /// Time of one repetition of the measured operation, in milliseconds.
     pub run_ms: f64,
 }
 
@@ -40,7 +40,7 @@ static ROWS: LazyLock<Vec<SourceRow>> = LazyLock::new(|| {
     lines.map(|line| row(line).expect("a test reads all lines")).collect()
 });
 
-/// Returns the rows of the tables in the Necko benchmarks.
+/// Returns all rows of the published tables of the Necko benchmarks.
 pub fn source_rows() -> impl Iterator<Item = SourceRow> {
     ROWS.iter().copied()
 }

@@ -13,32 +13,36 @@ use super::{looped, source_rows};
 /// whose origin took some 27 ms, in microseconds.
 const DELAYS_OF_SOURCE_US: std::ops::RangeInclusive<u64> = 20_000..=35_000;
 
-/// A line of the table that compares measured values with the Necko benchmarks.
+/// A line of the table that compares this program's measurements with the Necko benchmarks.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Line {
-    /// The size of the resource, in bytes.
+    /// The size of the resource that was read or written, in bytes.
     pub value_bytes: u64,
-    /// The label of the line as the Necko benchmarks write it: `CacheHit (mem-cache)`.
+    /// The label of the table's line, as the Necko benchmarks write it: `CacheHit (mem-cache)`.
     pub label: String,
-    /// The number of repetitions.
+    /// Number of repetitions of the measured operation.
     pub runs: u64,
-    /// The wall time of one repetition, in microseconds; `None` if all samples are errors.
+    /// The wall time of one repetition of the operation, in microseconds; `None` if all samples are
+    /// errors.
     pub run_us: Option<f64>,
     /// The measured ratio of the time of a miss to that of a hit of the same cache; only for hits.
     pub miss_over_hit: Option<f64>,
     /// The ratio of the time of a miss to that of a hit on the Linux server of the Necko
     /// benchmarks, whose origin was equally slow; only for hits.
     pub source_miss_over_hit: Option<f64>,
-    /// Whether the line is about HTTP requests, and not about the cache alone.
+    /// Whether the line of the table is about HTTP requests, and not about the cache alone.
     pub is_over_http: bool,
-    /// The time of one repetition on the Linux server of the Necko benchmarks, in milliseconds.
+    /// The time of one repetition of the operation on the Linux server of the Necko benchmarks, in
+    /// milliseconds.
     pub ubuntu_ms: Option<f64>,
-    /// The time of one repetition on the phone of the Necko benchmarks, in milliseconds.
+    /// The time of one repetition of the operation on the phone of the Necko benchmarks, in
+    /// milliseconds.
     pub nexus_s_ms: Option<f64>,
 }
 
-/// Returns the lines of the table of the Necko benchmarks, in the order of the samples.
+/// Returns the lines of the table that compares samples with the Necko benchmarks, in the order of
+/// the samples.
 pub fn lines(rankings: &[Ranking], samples: &[Sample]) -> Vec<Line> {
     let experiment = samples.first().map_or(looped::NAME, |sample| sample.experiment.as_str());
     let mut lines = Vec::new();

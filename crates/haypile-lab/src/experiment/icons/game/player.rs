@@ -10,7 +10,7 @@ use haypile_measure::meter::{Meter, SystemMeter};
 
 use super::super::orders::{DrawnWindow, GameOrders, Window, checksum};
 
-/// Draws the whole game once for each size of its window.
+/// Draws all pictures of a game once for each size of its window, and returns the time of each.
 ///
 /// # Errors
 ///
