@@ -34,7 +34,7 @@ pub enum Block {
 }
 
 impl Printout {
-    /// Returns the parts of the printout in their order.
+    /// Returns the parts of the printout (texts and tables) in their order.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
@@ -77,7 +77,7 @@ impl Printout {
         self
     }
 
-    /// Adds an empty line, unless the printout is empty.
+    /// Adds an empty line to the printout, unless it has no part yet.
     pub fn gap(&mut self) -> &mut Self {
         if self.blocks.is_empty() { self } else { self.text("\n") }
     }
@@ -121,8 +121,8 @@ impl Printout {
         self
     }
 
-    /// Names columns of the last table that a narrow terminal leaves out, the least important
-    /// first.
+    /// Names columns of the printout's last table that a narrow terminal leaves out, the least
+    /// important first.
     pub fn spare(&mut self, columns: impl IntoIterator<Item = usize>) -> &mut Self {
         if let Some(Block::Table { spare_columns, .. }) = self.blocks.last_mut() {
             spare_columns.extend(columns);
@@ -130,7 +130,7 @@ impl Printout {
         self
     }
 
-    /// Adds all parts of another printout.
+    /// Adds all parts of another printout to the end of this one.
     pub fn append(&mut self, other: Self) -> &mut Self {
         self.blocks.extend(other.blocks);
         self

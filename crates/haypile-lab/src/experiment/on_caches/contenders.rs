@@ -12,26 +12,26 @@ use super::installed::Installed;
 use super::{Filled, Measuring, SubjectList};
 use crate::experiment::{ExperimentFile, Host};
 
-/// Longest time that a runner may take to list its subjects.
+/// The longest time that a runner (a program that measures caches) may take to list its caches.
 pub const LIST_LIMIT: Duration = Duration::from_secs(20);
 
-/// A runner of other caches, with the list of its subjects (the caches that it can measure).
+/// A runner (a program that measures caches), with the list of the caches that it can measure.
 #[derive(Debug)]
 pub struct Listing {
-    /// The runner: the program that measures the subjects.
+    /// The program that measures the listed caches.
     pub runner: Arc<Runner>,
-    /// The subjects that the runner lists.
+    /// The caches that the runner lists as measurable, called subjects.
     pub subjects: Vec<Listed>,
 }
 
 impl Listing {
-    /// Returns the runner's listing of this subject; `None` if it does not list the subject.
+    /// Returns the runner's entry for this cache; `None` if the runner does not list it.
     pub fn find(&self, subject: &SubjectSpec) -> Option<&Listed> {
         self.subjects.iter().find(|listed| listed.name == subject.name())
     }
 }
 
-/// Asks runners for the lists of their subjects.
+/// Asks runners (programs that measure caches) for the lists of their caches.
 ///
 /// # Errors
 ///
@@ -102,8 +102,8 @@ fn available(
     Ok(kept)
 }
 
-/// Returns every subject with each program that measures it. Errors that every row would have end
-/// the command here.
+/// Returns every cache to measure, paired with each program that measures it. Errors that every row
+/// would have end the command here.
 pub(super) fn contenders(
     measuring: &Measuring,
     subjects: &[SubjectSpec],

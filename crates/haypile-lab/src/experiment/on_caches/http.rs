@@ -7,7 +7,8 @@ use haypile_measure::subject::SubjectSpec;
 
 use super::Installed;
 
-/// The option of experiments that measure caches themselves, or HTTP caches based on them.
+/// The option of some experiments to measure HTTP caches that are based on the caches, or the
+/// caches themselves.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct OverHttp {
     /// Measure HTTP caches based on the caches, by requests to an origin: entries are responses,
@@ -19,8 +20,8 @@ pub struct OverHttp {
 }
 
 impl OverHttp {
-    /// Returns the subjects, or HTTP caches based on them if the user asked for that. A rival that
-    /// is an HTTP cache stays as it is.
+    /// Returns the caches to measure, or HTTP caches based on them if the user asked for that. A
+    /// rival that is an HTTP cache stays as it is.
     ///
     /// # Errors
     ///

@@ -20,7 +20,7 @@ pub(crate) struct Installed {
 }
 
 impl Installed {
-    /// Returns the program that measures a rival, or the reason why there is none.
+    /// Returns the program that measures another cache (a rival), or the reason why there is none.
     pub(crate) fn runner(&mut self, subject: &SubjectSpec) -> Result<Arc<Runner>, String> {
         let rivals = self.rivals.get_or_init(|| Rivals::find(None));
         let rivals = rivals.as_ref().map_err(ToString::to_string)?;
@@ -41,20 +41,21 @@ impl Installed {
         }
     }
 
-    /// Whether the checkout has a rival of this name, installed or not.
+    /// Whether this checkout has a program for the cache of this name, installed or not.
     pub(crate) fn names(&self, subject: &SubjectSpec) -> bool {
         let rivals = self.rivals.get_or_init(|| Rivals::find(None));
         rivals.as_ref().is_ok_and(|rivals| rivals.for_subject(subject.name()).is_some())
     }
 
-    /// Whether the subject is an HTTP cache of a rival, according to that rival's manifest.
+    /// Whether the cache is an HTTP cache, according to the manifest of the program that measures
+    /// it.
     pub(crate) fn is_http(&self, subject: &SubjectSpec) -> bool {
         let rivals = self.rivals.get_or_init(|| Rivals::find(None));
         let rival = rivals.as_ref().ok().and_then(|rivals| rivals.for_subject(subject.name()));
         rival.is_some_and(|rival| rival.manifest().http)
     }
 
-    /// Returns the names of the caches of all rivals.
+    /// Returns the names of all other caches (rivals) for which this checkout has programs.
     pub(crate) fn subjects(&self) -> Vec<String> {
         let rivals = self.rivals.get_or_init(|| Rivals::find(None));
         let all = rivals.iter().flat_map(Rivals::iter);

@@ -60,7 +60,7 @@ fn preference(text: &str) -> anyhow::Result<String> {
     }
 }
 
-/// A list of subjects (caches to measure), separated by commas.
+/// A list of caches to measure (subjects), separated by commas.
 #[derive(Clone, Debug)]
 pub struct SubjectList(pub Vec<SubjectSpec>);
 
@@ -72,12 +72,12 @@ impl FromStr for SubjectList {
     }
 }
 
-/// Another build of this program, to compare with.
+/// Another build of this program, whose caches are compared with those of this build.
 #[derive(Clone, Debug)]
 pub struct Build {
-    /// Name of the build in results.
+    /// Name of the other build in results.
     pub label: String,
-    /// Path of the build's executable.
+    /// Path of the other build's executable.
     pub program: PathBuf,
 }
 

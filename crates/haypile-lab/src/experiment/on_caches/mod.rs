@@ -25,7 +25,7 @@ use super::session::Session;
 use super::{Ended, Experiment, Host, Printout};
 use crate::report::{body, case::Case as ReportCase, section::Body};
 
-/// An experiment that measures caches by jobs, in turn.
+/// An experiment that measures several caches in turn, each by executing the same operations.
 pub(crate) trait OnCaches: Sync {
     /// Name of its command under `haypile lab`, in results, and in experiment files.
     const NAME: &'static str;
@@ -71,18 +71,20 @@ pub(crate) trait OnCaches: Sync {
     }
 }
 
-/// The cases, subjects and directories of an experiment on caches.
+/// The cases, the caches and the working directories of an experiment that measures caches.
 pub(crate) struct Setup {
     pub(crate) cases: Vec<Case>,
-    /// A function that chooses the next case from the results so far; `None` for no further cases.
+    /// A function that chooses the next case to measure from the results up to then; `None` if the
+    /// cases are fixed.
     pub(crate) then: Option<NextCase>,
     pub(crate) subjects: Vec<SubjectSpec>,
-    /// Working directories of the runners; `None` for an empty directory for each sample.
+    /// Working directories of the programs that measure caches; `None` for an empty directory for
+    /// each sample.
     pub(crate) surroundings: Option<Box<dyn Surroundings>>,
 }
 
 impl Setup {
-    /// Returns a setup that measures these cases on all subjects.
+    /// Returns the setup of an experiment that measures these cases on all of these caches.
     pub(crate) fn new(cases: Vec<Case>, subjects: Vec<SubjectSpec>) -> Self {
         Self { cases, then: None, subjects, surroundings: None }
     }

@@ -7,8 +7,8 @@ use super::{Measuring, OnCaches, Setup, contenders};
 use crate::experiment::Ended;
 use crate::experiment::session::{Interrupted, RunOptions, Session, no_fields};
 
-/// Measures the cases of an experiment, prints the results, and returns whether some of them are
-/// errors.
+/// Measures the cases of an experiment on caches, prints the results, and returns whether some of
+/// them are errors.
 pub(super) fn run<E: OnCaches>(
     mut session: Session<'_>,
     setup: Setup,

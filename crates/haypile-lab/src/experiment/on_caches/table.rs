@@ -16,12 +16,13 @@ use crate::ranking::{Figures, Ranking, rankings};
 
 const NOTHING: &str = "-";
 
-/// Returns a table of the subjects for each case, with errors below it.
+/// Returns a table for each measured case, with a row for each cache and the errors below.
 pub(crate) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {
     printout_of(samples, &names(contenders))
 }
 
-/// Returns tables as [`printout`] does, for subjects and programs given by name.
+/// Returns a table for each measured case, as [`printout`] does, for caches and programs given by
+/// name.
 pub(crate) fn printout_of(samples: &[Sample], names: &[(String, String)]) -> Printout {
     let several = names.iter().any(|(_, program)| *program != names[0].1);
     let rankings = rankings(samples, names);
@@ -38,14 +39,14 @@ pub(crate) fn printout_of(samples: &[Sample], names: &[(String, String)]) -> Pri
     printout
 }
 
-/// Returns the names of the subjects, and of the programs that measure them.
+/// Returns the name of each measured cache with the name of the program that measures it.
 pub(crate) fn names(contenders: &[Contender]) -> Vec<(String, String)> {
     let name =
         |contender: &Contender| (contender.subject.to_string(), contender.runner.label.clone());
     contenders.iter().map(name).collect()
 }
 
-/// Whether a sample is of this subject and program.
+/// Returns whether a sample is of the same cache and the same measuring program as this contender.
 pub(crate) fn is_of(sample: &Sample, contender: &Contender) -> bool {
     sample.subject.name == contender.subject.as_str()
         && sample.subject.program == contender.runner.label
@@ -104,7 +105,7 @@ fn row(name: String, figures: &Figures, has_server: bool) -> Vec<String> {
     row
 }
 
-/// Returns an estimate with its unit as text, or a dash for `None`.
+/// Returns a measured estimate with its unit as text, or a dash for `None`.
 pub(crate) fn written(figure: &Figure, estimate: Option<Estimate>) -> String {
     estimate.map_or_else(|| NOTHING.to_owned(), |estimate| figure.write(&estimate))
 }
@@ -115,7 +116,8 @@ fn spread(figure: &Figure, estimate: Option<Estimate>) -> [String; 2] {
     [written(figure, estimate), spread.unwrap_or_else(|| NOTHING.to_owned())]
 }
 
-/// Returns the ratio to the first subject, and its interval, as text.
+/// Returns two cells of a table: the ratio of a cache's cost to that of the first cache, and its 95
+/// % interval.
 pub(crate) fn effect(effect: Option<&Effect>) -> [String; 2] {
     let Some(effect) = effect else { return [NOTHING.to_owned(), NOTHING.to_owned()] };
     let interval = effect.interval().map_or_else(|| NOTHING.to_owned(), write_factors);

@@ -13,8 +13,8 @@ use super::improvement::{
 /// Rows of loads by site and link, and by the name of the subject.
 type Rows<'a> = BTreeMap<(Option<(String, &'a str)>, &'a str), Samples<'a>>;
 
-/// Returns the results of each cache configuration over each link, for our loader and for browsers,
-/// and those of all other rows.
+/// Returns the results of page loads for each cache configuration and link, and the results of all
+/// other rows. Page loads are those of our loader and of browsers.
 pub(crate) fn findings(samples: &Samples<'_>) -> Findings {
     let of = |is_load: bool| -> Samples<'_> {
         samples.iter().copied().filter(|sample| (sample.case == LOAD) == is_load).collect()

@@ -10,16 +10,16 @@ use haypile_number::Quantity;
 use super::saved::{PairedLoad, Saved};
 use crate::report::table::NOTHING;
 
-/// Name of the results' rows that are page loads.
+/// Name of the results' rows that describe page loads.
 pub(crate) const LOAD: &str = "load";
-/// The name of the link without limits, over which requests at the origin are counted.
+/// The name of the network link without limits, over which the origin's requests are counted.
 pub(crate) const UNSHAPED: &str = "unshaped";
 
-/// The name of the count of nanoseconds that a page load only waits (for scripts, timers), which no
-/// cache can save.
+/// The name of the count of nanoseconds for which a page load only waits (for scripts, timers),
+/// which no cache can save.
 pub(crate) const WAITS: &str = "waits_ns";
 
-/// A selection of visits: the first ones of each page, the repeated ones, or all.
+/// A selection of page visits: the first visit of each page, the repeated ones, or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
     All,
@@ -42,7 +42,7 @@ impl View {
 }
 
 impl View {
-    /// Returns the name of this selection of visits in results.
+    /// Returns the name of this selection of page visits in results.
     pub(crate) fn key(self) -> &'static str {
         match self {
             Self::All => "all",
@@ -67,21 +67,21 @@ pub(crate) struct VisitKey {
     block: u64,
 }
 
-/// The page loads with one cache configuration (a column of the table) over one link.
+/// The page loads with one cache configuration (a column of the table) over one network link.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ColumnLoads {
-    /// The time of each visit in nanoseconds.
+    /// The load time of each page visit, in nanoseconds.
     pub(crate) wall_ns: BTreeMap<VisitKey, f64>,
     /// The part of these times that are waits of the recording, in nanoseconds.
     waits_ns: BTreeMap<VisitKey, f64>,
-    /// Sums of the rows' counts over all visits, by name.
+    /// Sums of each count (such as cache hits) over all page loads, by the name of the count.
     pub(crate) counts: BTreeMap<String, u64>,
-    /// The number of requests and bytes of each visit that reached the origin.
+    /// The number of requests and of body bytes that each page load took from the origin.
     pub(crate) seen: Vec<(u64, u64)>,
     pub(crate) error: Option<String>,
 }
 
-/// The cache configuration of a table's column, parsed from the name of its subject.
+/// A cache configuration of page loads (a column of the table), parsed from its name in results.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ColumnName {
     pub(crate) kind: &'static str,
@@ -91,7 +91,7 @@ pub(crate) struct ColumnName {
     pub(crate) subject: String,
 }
 
-/// The page loads with all cache configurations over one link.
+/// The page loads with all cache configurations over one network link.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkLoads {
     pub(crate) site: String,
@@ -100,7 +100,7 @@ pub(crate) struct LinkLoads {
 }
 
 impl ColumnName {
-    /// Parses a cache configuration from the name of a subject, such as
+    /// Parses a cache configuration from its name in results, such as
     /// `http:memory:size=50MiB+file:size=6MB on card`; `of` is the name before the first colon,
     /// here `http`.
     pub(crate) fn parse(of: &str, subject: &str) -> Option<Self> {
@@ -154,13 +154,13 @@ impl fmt::Display for ColumnName {
     }
 }
 
-/// Groups the rows of our own loader by site and link, in the order of the rows.
+/// Groups the page loads of our own loader by site and network link, in the order of the rows.
 pub(crate) fn links<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<LinkLoads> {
     links_of("http", samples)
 }
 
-/// Groups the rows of one loader by site and link: `http` is our own loader, and browsers have
-/// other names.
+/// Groups the page loads of one loader by site and network link: `http` is our own loader, and
+/// browsers have other names.
 pub(crate) fn links_of<'a>(
     of: &str,
     samples: impl IntoIterator<Item = &'a Sample>,
@@ -189,7 +189,7 @@ pub(crate) fn links_of<'a>(
     links
 }
 
-/// Returns the site and the link of a page load; `None` for other rows.
+/// Returns the site and the network link of a page load; `None` for other rows of results.
 pub(crate) fn place_of(sample: &Sample) -> Option<(String, &str)> {
     let text = |name: &str| sample.parameters.get(name).and_then(serde_json::Value::as_str);
     let (site, link) = (text("site")?, text("link")?);
@@ -201,7 +201,7 @@ pub(crate) fn place_of(sample: &Sample) -> Option<(String, &str)> {
     (sample.case == LOAD).then_some((site, link))
 }
 
-/// Returns the names of the loaders in the samples: `http`, which is our own, and browsers.
+/// Returns the names of the page loaders in the samples: `http`, which is our own, and browsers.
 pub(crate) fn loaders<'a>(samples: &Samples<'a>) -> BTreeSet<&'a str> {
     let names = samples.iter().filter_map(|sample| sample.subject.name.split_once(':'));
     names.map(|(name, _)| name).collect()
@@ -209,7 +209,7 @@ pub(crate) fn loaders<'a>(samples: &Samples<'a>) -> BTreeSet<&'a str> {
 
 impl ColumnName {
     /// Returns the kinds of cache configurations that this one is compared with: no cache, and
-    /// memory alone if it has a file.
+    /// memory alone if it has a disk cache.
     pub(crate) fn baselines(&self) -> &'static [&'static str] {
         match self.kind {
             "none" => &[],
@@ -252,8 +252,8 @@ impl ColumnLoads {
         self.seen.push((count("origin_requests"), count("origin_body_bytes")));
     }
 
-    /// Returns the mean time of the loads in a selection of visits, in nanoseconds; `None` if there
-    /// are none.
+    /// Returns the mean time of the page loads in a selection of visits, in nanoseconds; `None` if
+    /// there are none.
     pub(crate) fn mean_ns(&self, view: View) -> Option<f64> {
         let of_view = || self.wall_ns.iter().filter(|(key, _)| view.has(key));
         let number = of_view().count();
@@ -261,14 +261,14 @@ impl ColumnLoads {
         (number > 0).then(|| total / number as f64)
     }
 
-    /// Returns the mean time of the loads in a selection of visits, as text.
+    /// Returns the mean time of the page loads in a selection of visits, as text.
     pub(crate) fn mean(&self, view: View) -> String {
         let mean_ns = self.mean_ns(view);
         mean_ns.map_or_else(|| NOTHING.to_owned(), |ns| Quantity::Time.write(ns))
     }
 
-    /// Returns the part of the loads' time in which they only wait, as recorded; `None` if nothing
-    /// was recorded.
+    /// Returns the part of the page loads' time in which they wait for scripts and timers, as
+    /// recorded; `None` if nothing was recorded.
     pub(crate) fn waits(&self, view: View) -> Option<f64> {
         let sum = |times: &BTreeMap<VisitKey, f64>| -> f64 {
             times.iter().filter(|(key, _)| view.has(key)).map(|(_, ns)| ns).sum()
@@ -277,13 +277,14 @@ impl ColumnLoads {
         (waits > 0.0 && all > 0.0).then(|| (waits / all).min(1.0))
     }
 
-    /// Returns the sum of a count over all page loads; 0 if none has it.
+    /// Returns the sum of the count with this name (such as cache hits) over all page loads; 0 if
+    /// none has it.
     pub(crate) fn count(&self, name: &str) -> u64 {
         self.counts.get(name).copied().unwrap_or(0)
     }
 
-    /// Returns the part of the time that a selection of visits saves compared with another cache
-    /// configuration, over the visits that both have.
+    /// Returns the part of the load time that this cache configuration saves compared with another,
+    /// over the selected visits that both have.
     pub(crate) fn saved(&self, from: &Self, view: View) -> Option<Saved> {
         let of_view = self.wall_ns.iter().filter(|(key, _)| view.has(key));
         let both = of_view.filter_map(|(key, new)| Some((key, *from.wall_ns.get(key)?, *new)));
@@ -296,10 +297,11 @@ impl ColumnLoads {
     }
 }
 
-/// The beginning of the names of generated sites.
+/// The beginning of the names of generated web sites in results.
 pub(crate) const GENERATED: &str = "generated:";
 
-/// Returns the links that have a network, over which a user would notice what a cache saves.
+/// Returns the page loads over emulated networks, where a user would notice the time that a cache
+/// saves. Without any, returns all.
 pub(crate) fn noticed(links: &[LinkLoads]) -> impl Iterator<Item = &LinkLoads> {
     // Without the waits of a recording, it has words behind its name.
     let is_network = |link: &LinkLoads| !link.link.starts_with(UNSHAPED);
@@ -308,14 +310,14 @@ pub(crate) fn noticed(links: &[LinkLoads]) -> impl Iterator<Item = &LinkLoads> {
 }
 
 impl LinkLoads {
-    /// Whether the pages were generated, so that the question of the original measurement applies
-    /// to them.
+    /// Whether the pages of these loads were generated, so that the question of the original
+    /// measurement applies to them.
     pub(crate) fn is_generated(&self) -> bool {
         self.site.starts_with(GENERATED)
     }
 
-    /// Returns the part of the loads' time that is recorded waits, as text; `None` if it is less
-    /// than a hundredth.
+    /// Returns a sentence on the part of the load time that is recorded waits of pages; `None` if
+    /// it is below a hundredth.
     pub(crate) fn waits(&self) -> Option<String> {
         let none = self.baseline("none")?;
         let parts: Vec<String> = [View::First, View::Repeat]
@@ -334,19 +336,19 @@ impl LinkLoads {
         })
     }
 
-    /// Returns the loads with the cache configuration of this name.
+    /// Returns the page loads with the cache configuration of this name.
     pub(crate) fn column(&self, subject: &str) -> Option<&ColumnLoads> {
         self.columns.iter().find(|(name, _)| name.subject == subject).map(|(_, loads)| loads)
     }
 
-    /// Returns the loads with the first configuration of a kind that has no size of its own: `none`
+    /// Returns the page loads with the first configuration of a kind that has no disk cache: `none`
     /// or `memory`.
     pub(crate) fn baseline(&self, kind: &str) -> Option<&ColumnLoads> {
         self.columns.iter().find(|(name, _)| name.kind == kind).map(|(_, loads)| loads)
     }
 
-    /// Returns the loads themselves, or those over this link with equal counts of requests,
-    /// according to the pass that counted all of them.
+    /// Returns the page loads with a cache configuration, or those with another one of equal counts
+    /// of requests. Counts are compared in the pass that counted all of them.
     pub(crate) fn or_equal<'a>(
         &'a self,
         name: &ColumnName,

@@ -13,8 +13,7 @@ use crate::experiment::session::{Session, attempt};
 use haypile_pages::verify::CountedLoad;
 use haypile_pages::{LoaderError, SiteServer};
 
-/// A loader of pages for the columns (cache configurations) of a table: this program's own, or a
-/// browser.
+/// A loader of web pages with given cache configurations: this program's own, or a browser.
 pub(crate) trait ColumnLoader {
     /// A column of its matrix.
     type Column: Clone;

@@ -13,14 +13,14 @@ use haypile_pages::site::manifest::Visits;
 use haypile_pages::site::{Resource, Site};
 use haypile_pages::{Column, ColumnKind};
 
-/// A directory for disk caches, and the name of the medium that it lies on.
+/// A directory for disk caches, and the name of the storage medium that it lies on.
 pub(crate) struct Disk {
     pub(crate) name: Option<String>,
     pub(crate) directory: PathBuf,
 }
 
-/// Returns the cache configurations to measure: none, memory, and disk and both for each size and
-/// medium.
+/// Returns the cache configurations to measure: no cache, memory alone, and disk with and without
+/// memory for each size and medium.
 pub(crate) fn columns(memory_bytes: u64, disk_bytes: &[u64], disks: &[Disk]) -> Vec<Column> {
     let column = |kind, disk_bytes, medium| Column { kind, memory_bytes, disk_bytes, medium };
     let mut columns = vec![column(ColumnKind::None, 0, None), column(ColumnKind::Memory, 0, None)];
@@ -33,7 +33,8 @@ pub(crate) fn columns(memory_bytes: u64, disk_bytes: &[u64], disks: &[Disk]) -> 
     columns
 }
 
-/// Creates the directories for disk caches on each medium.
+/// Checks that the directories for disk caches exist and can be written, and returns one for each
+/// storage medium.
 pub(crate) fn disks(media: &[Medium], directory: &Path) -> anyhow::Result<Vec<Disk>> {
     for (at, medium) in media.iter().enumerate() {
         if media[..at].iter().any(|other| other.name == medium.name) {

@@ -36,8 +36,8 @@ pub(crate) struct PageRun<'a> {
     pub(crate) run: Run,
     pub(crate) host: &'a dyn Host,
     pub(crate) time: Option<TimeLimit>,
-    /// The number of passes over each link: two if the recorded site has waits, with and without
-    /// them, otherwise one.
+    /// The number of passes over each network link: two if the recorded site has waits, with and
+    /// without them, otherwise one.
     pub(crate) passes: u32,
 }
 
@@ -49,13 +49,13 @@ pub(crate) struct TimeLimit {
 }
 
 impl TimeLimit {
-    /// Creates a time limit that begins now.
+    /// Creates a time limit for all page loads of a run, which begins now.
     pub(crate) fn begin(limit: Duration) -> Self {
         Self { limit, begin: Instant::now() }
     }
 
-    /// Returns an error if loads would take longer, by this estimate, than the rest of the time
-    /// limit.
+    /// Returns an error if the next page loads would take longer, by this estimate, than the rest
+    /// of the time limit.
     pub(crate) fn check(self, estimate: Duration) -> anyhow::Result<()> {
         let left = self.limit.saturating_sub(self.begin.elapsed());
         if estimate > left {
@@ -70,7 +70,7 @@ impl TimeLimit {
         Ok(())
     }
 
-    /// Returns an error if the time limit is over.
+    /// Returns an error if the time limit for all page loads of the run is over.
     pub(super) fn check_left(
         self,
         link: &LinkProfile,
@@ -93,7 +93,8 @@ impl TimeLimit {
 pub(crate) type Measured = Result<Vec<CountedLoad>, String>;
 
 impl PageRun<'_> {
-    /// Loads a page, and checks its counts of requests.
+    /// Loads a page, and verifies the number of its requests that the origin and the cache
+    /// answered.
     pub(crate) fn load(
         &self,
         loader: &mut LoaderProcess,
@@ -115,15 +116,15 @@ impl PageRun<'_> {
         Ok(load)
     }
 
-    /// Returns the directory for the files of a disk cache on this medium.
+    /// Returns the directory in which a disk cache on this storage medium has its files.
     pub(crate) fn directory(&self, medium: Option<&str>) -> &Path {
         let disk = self.disks.iter().find(|disk| disk.name.as_deref() == medium);
         // Caches without a file work where the first one does.
         &disk.unwrap_or(&self.disks[0]).directory
     }
 
-    /// Returns the result rows of page loads, each completed from a blank row of a page and a
-    /// visit.
+    /// Returns the rows of results for measured page loads; `row` makes a blank row for a page and
+    /// a visit.
     pub(crate) fn rows(
         &self,
         measured: &Measured,
@@ -213,7 +214,7 @@ impl ColumnLoader for PageRun<'_> {
     }
 }
 
-/// Returns the name in results of a cache configuration.
+/// Returns the name of a cache configuration in results.
 pub(crate) fn subject(column: &Column) -> SubjectId {
     let medium = column.medium.as_ref().map_or_else(String::new, |name| format!(" on {name}"));
     SubjectId {
@@ -224,7 +225,7 @@ pub(crate) fn subject(column: &Column) -> SubjectId {
     }
 }
 
-/// Completes a result row with the times and counts of a page load.
+/// Completes a row of results with the times and counts of a page load.
 pub(crate) fn filled(sample: Sample, load: &CountedLoad) -> Sample {
     let LoadReport { wall_ns, cpu_ns, requests, hits, ref by_level, revalidated, .. } = load.report;
     let mut counts = sample.counts.clone();
@@ -245,7 +246,7 @@ pub(crate) fn filled(sample: Sample, load: &CountedLoad) -> Sample {
     Sample { operations: 1, wall_ns, cpu_ns, hits, misses: requests - hits, counts, ..sample }
 }
 
-/// Divides the visits into ranges in which no page occurs twice.
+/// Divides the page visits into consecutive ranges in which no page occurs twice.
 pub(crate) fn passes(visits: &[Visit]) -> Vec<std::ops::Range<usize>> {
     let mut passes: Vec<std::ops::Range<usize>> = Vec::new();
     for (at, visit) in visits.iter().enumerate() {
@@ -259,7 +260,7 @@ pub(crate) fn passes(visits: &[Visit]) -> Vec<std::ops::Range<usize>> {
     passes
 }
 
-/// Estimates the time that visits take over a link, from the times that they took without one.
+/// Estimates the time that page loads take over a network link, from their times over no link.
 pub(crate) fn estimate(site: &Site, link: &LinkProfile, loads: &[CountedLoad]) -> Duration {
     let of_load = |load: &CountedLoad| {
         let bits = load.origin.body_bytes.saturating_mul(8);
@@ -295,12 +296,12 @@ fn depth(site: &Site, load: &CountedLoad) -> u32 {
     depths.into_iter().max().unwrap_or(0)
 }
 
-/// Returns the loader's settings with another time limit.
+/// Returns the page loader's settings with a time limit of at least `limit` for each load.
 pub(crate) fn patient(settings: LoaderSettings<'_>, limit: Duration) -> LoaderSettings<'_> {
     LoaderSettings { limit: settings.limit.max(limit), ..settings }
 }
 
-/// Whether a link is the one over which requests at the origin are counted.
+/// Whether this network link is the one over which the origin's requests are counted.
 pub(crate) fn is_counting(link: &LinkProfile) -> bool {
     link.name == UNSHAPED
 }

@@ -12,8 +12,8 @@ use crate::experiment::value::size;
 /// The smallest allowed size of a disk cache, which is that of a cache file.
 pub(crate) const MIN_DISK_BYTES: u64 = 1 << 20;
 
-/// Parses a link (a network); in a list whose parts commas separate, semicolons separate its
-/// properties.
+/// Parses the description of an emulated network (a link). Its properties may be separated by
+/// semicolons, because commas separate the links of a list.
 pub(crate) fn link(text: &str) -> anyhow::Result<LinkProfile> {
     Ok(text.replace(';', ",").parse()?)
 }
@@ -28,12 +28,12 @@ pub(crate) fn disk_size(text: &str) -> anyhow::Result<ByteSize> {
     }
 }
 
-/// A storage medium for disk caches.
+/// A storage medium for disk caches: its name and a directory on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Medium {
-    /// Name of the medium in results.
+    /// Name of the storage medium in results.
     pub name: String,
-    /// A directory on the medium.
+    /// A directory on the storage medium, for disk caches.
     pub path: PathBuf,
 }
 

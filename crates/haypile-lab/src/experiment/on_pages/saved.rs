@@ -9,20 +9,20 @@ use haypile_measure::statistics::{Effect, Interval};
 /// An interval whose ends differ by more than this factor of the time says nothing.
 const MAX_INTERVAL_FACTOR: f64 = 5.0;
 
-/// The smallest number of pages that allow a statement about other pages: from 20 on, the interval
-/// of a jackknife over pages contains the true value in 93 of 100 tests.
+/// The smallest number of measured pages that allow a statement about other pages. From 20 on, the
+/// interval of a jackknife over pages contains the true value in 93 of 100 tests.
 pub(crate) const FEWEST_PAGES: usize = 20;
 
 /// The beginning of the interval of pages like these.
 const LIKE_THESE: &str = "like these";
 
-/// A visit of a page that was loaded without the cache and with it.
+/// Two loads of the same page visit, one without the cache and one with it.
 pub(super) struct PairedLoad<'a> {
-    /// The run and the block that the loads are of.
+    /// The run and the block (round of the experiment) of the two page loads.
     pub(super) block: (&'a str, u64),
     pub(super) page: &'a str,
     pub(super) visit: u64,
-    /// The times of the load without the cache and with it, in nanoseconds.
+    /// The times of the page load without the cache and with it, in nanoseconds.
     pub(super) times: (f64, f64),
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Saved {
 }
 
 impl Saved {
-    /// Returns the part of the time that a cache saves in these loads; `None` without any. One
+    /// Returns the part of the page loads' time that a cache saves; `None` without loads. One
     /// interval is over blocks, the other over pages.
     pub(super) fn of<'a>(loads: impl Iterator<Item = PairedLoad<'a>>) -> Option<Self> {
         let loads: Vec<PairedLoad<'_>> = loads.collect();
@@ -58,20 +58,20 @@ impl Saved {
         Some(Self { these: Effect::of_sums(&these).ok()?, like_these })
     }
 
-    /// Returns the saved part, with its 95 % interval for these pages where there are enough loads
-    /// for one.
+    /// Returns the part of the load time that a cache saves, with its 95 % interval for the
+    /// measured pages where there are enough loads for one.
     pub(crate) fn estimate(&self) -> Estimate {
         estimate(&self.these)
     }
 
-    /// Returns the saved part, with its 95 % interval for pages like these; `None` for fewer than
-    /// [`FEWEST_PAGES`].
+    /// Returns the part of the load time that a cache saves, with its 95 % interval for similar
+    /// pages; `None` for fewer than [`FEWEST_PAGES`].
     pub(crate) fn of_pages_like_these(&self) -> Option<Estimate> {
         self.like_these.as_ref().map(estimate)
     }
 
-    /// Returns whether nothing may be saved: the interval includes zero, or there are too few
-    /// loads.
+    /// Returns whether the 95 % interval of the saved load time reaches zero or below, so that the
+    /// cache may have saved nothing; false without an interval.
     pub(crate) fn may_be_nothing(&self) -> bool {
         self.these.interval().is_some_and(|ends| ends.high >= 0.0)
     }

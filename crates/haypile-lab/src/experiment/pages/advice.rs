@@ -9,15 +9,17 @@ const MARGIN: f64 = 0.02;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Advice {
     pub(super) medium: String,
-    /// The smallest cache configuration whose time is within [`MARGIN`] of the fastest.
+    /// The smallest disk cache whose load time is within [`MARGIN`] of the fastest one's.
     pub(super) smallest: ColumnName,
-    /// The fastest cache configuration.
+    /// The disk cache with the shortest mean load time on this storage medium.
     pub(super) best: ColumnName,
-    /// The part by which the smallest configuration takes longer than the fastest.
+    /// The part by which page loads with the smallest advised cache take longer than with the
+    /// fastest: 0.01 is 1 %.
     pub(super) slower: f64,
 }
 
-/// Returns, for each medium, the smallest disk cache whose time is within 2 % of the best.
+/// Returns, for each storage medium, the smallest disk cache whose load time is within 2 % of the
+/// best.
 pub(super) fn advice(link: &LinkLoads, counted: Option<&LinkLoads>) -> Vec<Advice> {
     let names = counted.unwrap_or(link).columns.iter().map(|(name, _)| name);
     let disks: Vec<&ColumnName> = names.filter(|name| name.kind == "disk").collect();

@@ -54,7 +54,8 @@ pub(super) fn find(options: &PagesOptions, host: &dyn Host) -> anyhow::Result<Ve
     Ok(found)
 }
 
-/// Returns the recorded pages as these browsers can load them, and reports the differences.
+/// Returns the recorded pages in the form in which these browsers can load them, and notes the
+/// differences for the user.
 pub(super) fn replay(site: &Site, browsers: &[Browser], host: &dyn Host) -> anyhow::Result<Site> {
     if let Some(browser) = browsers.iter().find(|browser| !browser.loads_recordings()) {
         bail!(
@@ -105,8 +106,8 @@ fn columns(
     columns
 }
 
-/// Measures page loads in a browser with each of its cache configurations over all links, then
-/// kills the browser.
+/// Measures page loads in a browser with each of its cache configurations over all network links,
+/// then kills the browser.
 pub(super) fn measure(
     options: &PagesOptions,
     pages: &PageRun<'_>,
@@ -281,8 +282,8 @@ impl BrowserRun<'_> {
     }
 }
 
-/// Returns a table of the browser's savings for each link, and the requests that reached the
-/// origin.
+/// Returns a table of the load time that a browser's caches save over each network link, and the
+/// requests that reached the origin.
 pub(super) fn printout(browser: &Browser, samples: &[Sample]) -> Printout {
     let links = links_of(&browser.name, samples);
     let counted = links.iter().find(|link| link.link == UNSHAPED);
@@ -327,11 +328,11 @@ which all other columns empty before each view. proxy: no cache of its own, and 
 memory.
 ";
 
-/// The headings of a table of savings.
+/// The headings of a table of the load time that caches save.
 pub(super) const COLUMNS: [&str; 5] = ["Cache", "over", "first", "repeat", "all visits"];
 
-/// Returns the rows of a table of savings: each cache compared with none, and disk caches compared
-/// with memory alone.
+/// Returns the rows of a table of the load time that caches save: each cache compared with none,
+/// and disk caches compared with memory alone.
 pub(super) fn rows(link: &LinkLoads, counted: Option<&LinkLoads>) -> Vec<Vec<String>> {
     let columns = &counted.unwrap_or(link).columns;
     let of = |name: &ColumnName, baseline: &str| {

@@ -21,30 +21,30 @@ pub(super) const KILLED: &str = "killed";
 /// A loader without a sign of life is late.
 const SOON: Duration = Duration::from_mins(1);
 
-/// The names of the counts in rows about killed caches: distinct resources that may be stored and
-/// were loaded before the kill, and those of them that the next process answered from the cache
-/// when it was first asked for them.
+/// The name of the count, in rows about killed caches, of distinct storable resources that were
+/// loaded before the kill. `ANSWERING` names those of them that the next process answered from the
+/// cache when it was first asked for them.
 pub(super) const STORABLE: &str = "entries_storable";
 pub(super) const ANSWERING: &str = "entries_answering";
 /// Files of entries that a browser found when it started.
 const FOUND: &str = "entries_found";
-/// The beginning of the names of counts of a browser's work on its cache's index.
+/// The beginning of the names of the counts that describe a browser's work on its cache's index.
 pub(super) const INDEX: &str = "index_";
 
 /// Starts a loader in a directory, with a new cache or the one that is there; with a limit for its answers.
 type Start<'a> = dyn Fn(&Path, bool, Duration) -> Result<LoaderProcess, LoaderError> + 'a;
 
-/// A loader with a cache on disk that is killed on purpose.
+/// A page loader with a cache on disk that is killed on purpose.
 pub(super) struct Victim<'a> {
     pub(super) subject: SubjectId,
     /// The name of the storage medium of the cache, if it has one.
     pub(super) medium: Option<&'a str>,
-    /// Whether the loader reports in which state it found its cache.
+    /// Whether the page loader reports the state in which it found its cache.
     pub(super) reports_remains: bool,
     pub(super) start: &'a Start<'a>,
 }
 
-/// The state of the loader when it is killed, such as idle or loading.
+/// The state of the page loader when it is killed, such as idle or loading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KilledWhen {
     /// The loader is not killed: it closes its cache. The others are compared with the cache that is left then.
@@ -71,8 +71,8 @@ impl KilledWhen {
 }
 
 impl PageRun<'_> {
-    /// Kills the loader in each state this many times, and lets another one load the same pages
-    /// from the remaining cache.
+    /// Kills the page loader in each state this many times, and lets another one load the same
+    /// pages from the remaining cache.
     pub(super) fn kills(
         &self,
         server: &SiteServer,

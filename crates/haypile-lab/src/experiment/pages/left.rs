@@ -9,15 +9,15 @@ use super::kills::{ANSWERING, INDEX, STORABLE};
 use crate::experiment::on_caches::table::written;
 use crate::report::table::NOTHING;
 
-/// The headings of the table on killed caches.
+/// The headings of the table on the disk caches whose process was killed.
 pub(super) const COLUMNS: [&str; 8] =
     ["Cache", "Killed", "Times", "Wrong", "Entries that answer", "Hit ratio", "Index", "Flush"];
 
-/// The caption of the table on killed caches.
+/// The caption of the table on the disk caches whose process was killed.
 pub(super) const CAPTION: &str = "What is left of a disk cache whose process is killed";
 
-/// Returns the rows of the table on killed caches: one for each cache and each state in which it
-/// was killed.
+/// Returns the rows of the table on the disk caches whose process was killed: one for each cache
+/// and each state at the kill.
 pub(super) fn rows<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<Vec<String>> {
     let all: Samples<'a> = killed(samples).collect();
     let key = |sample: &Sample| (sample.subject.name.clone(), when(sample).to_owned());

@@ -121,13 +121,14 @@ pub enum DiskSize {
 }
 
 impl DiskSize {
-    /// Whether the size is raised to the smallest size of a cache file.
+    /// Whether the disk cache would be smaller than the smallest cache file, and is therefore
+    /// enlarged to that size.
     pub(super) fn is_raised(self, working_set_bytes: u64) -> bool {
         let is_below = |part: f64| part * (working_set_bytes as f64) < MIN_DISK_BYTES as f64;
         matches!(self, Self::OfWorkingSet(part) if is_below(part))
     }
 
-    /// Returns the size of the disk cache in bytes for pages with this working set.
+    /// Returns the size of the disk cache in bytes, for pages whose working set has this size.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes below 2^53")]
     pub(super) fn bytes(self, working_set_bytes: u64) -> u64 {
         let bytes = match self {

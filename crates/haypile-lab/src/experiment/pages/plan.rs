@@ -37,7 +37,7 @@ pub(super) fn site(options: &PagesOptions, host: &dyn Host) -> anyhow::Result<(S
     Ok((site, names.join("+")))
 }
 
-/// Returns the visits: the order in which pages are loaded.
+/// Returns the page visits of a run: the order in which pages are loaded.
 pub(super) fn visits(options: &PagesOptions, site: &Site) -> anyhow::Result<Visits> {
     if let Some(path) = &options.manifest {
         return Ok(Manifest::read(path)?.visits(site)?);

@@ -13,8 +13,8 @@ use crate::experiment::on_pages::improvement::{
 };
 use crate::report::table::NOTHING;
 
-/// Returns the table of savings for each link, the times behind it, advice, and the entries that
-/// survived kills.
+/// Returns the table of load time that caches save over each link, the times behind it, advice, and
+/// the entries that survived kills.
 pub(crate) fn printout(samples: &[Sample], memory_bytes: u64, is_advised: bool) -> Printout {
     let links = links(samples);
     let counted = links.iter().find(|link| link.link == UNSHAPED);
@@ -127,7 +127,8 @@ fn of_source(samples: &[Sample]) -> Printout {
     printout
 }
 
-/// Returns the saving of one cache configuration compared with another, as text for a cell.
+/// Returns the load time that one cache configuration saves compared with another, as the text of a
+/// table's cell.
 pub(super) fn cell(
     baseline: Option<&ColumnLoads>,
     found: Option<(&ColumnLoads, Option<&ColumnName>)>,
@@ -184,8 +185,8 @@ fn times(links: &[&LinkLoads], counted: Option<&LinkLoads>) -> Printout {
     printout
 }
 
-/// Returns the table of requests that reached the origin with each cache configuration, and its
-/// errors.
+/// Returns the table of requests that reached the origin with each cache configuration, and the
+/// errors of these loads.
 pub(super) fn requests(counted: &LinkLoads) -> Printout {
     let mut printout = Printout::default();
     printout.text("Counted by the origin, over no link\n");

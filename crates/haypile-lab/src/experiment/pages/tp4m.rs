@@ -19,7 +19,8 @@ const ROWS: [(&str, &str, &str, [&str; 5]); 2] = [
     ("Both Caches", "both", "memory", source::BOTH),
 ];
 
-/// The table of the Tp4m page loads with today's results over one link.
+/// A table that compares today's load times over one network link with those of Tp4m, a page-load
+/// test of 2011.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tp4mTable {
     pub(super) site: String,
@@ -29,8 +30,8 @@ pub(super) struct Tp4mTable {
 }
 
 impl Tp4mTable {
-    /// Returns the table transposed: a row for each browser and size, or device, with what a disk
-    /// cache saves alone and in addition to the memory cache.
+    /// Returns the Tp4m table transposed: a row for each browser and size, or device, with the time
+    /// that a disk cache saves alone and in addition to memory.
     pub(super) fn by_column(&self) -> Vec<Vec<String>> {
         // Each of `ROWS` has the same browsers.
         let (alone, both) = self.rows.split_at(self.rows.len() / ROWS.len());

@@ -11,22 +11,22 @@ use haypile_measure::result::Parameters;
 use super::entries::total_bytes;
 use crate::experiment::lookups::ROOM_PER_ENTRY_BYTES;
 
-/// The number of entries per entry that is read often: one in ten.
+/// One in this many entries is read often in the experiment `persist`.
 pub const USED_EVERY: u32 = 10;
 
 /// The reads of such an entry beyond the one that every entry gets.
 const USES: u32 = 4;
 
-/// The settings of the cases of `persist`: the sizes of entries, and how they age.
+/// The settings of the cases of the experiment `persist`: the sizes of entries, and how they age.
 #[derive(Clone, Debug)]
 pub struct Sizes {
     /// The sizes of the values in bytes; the key of each is its position as text.
     pub sizes: Vec<u32>,
     /// Milliseconds of waiting before often used entries are set again, in cases that measure age.
     pub wait_milliseconds: u32,
-    /// Whether cases on the effect of entries' age are included.
+    /// Whether the cases that measure the effect of entries' age are included.
     pub with_age: bool,
-    /// The seed from which values are drawn.
+    /// Seed of the random generator that draws the contents of the values.
     pub seed: u64,
 }
 
@@ -55,7 +55,7 @@ impl PersistPart {
     const ALL: [Self; 6] =
         [Self::Fill, Self::Write, Self::Open, Self::OpenHalf, Self::WriteAged, Self::OpenAged];
 
-    /// Returns the name of the case that measures this part.
+    /// Returns the name of the case that measures this part of the experiment `persist`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fill => "fill",
@@ -67,18 +67,20 @@ impl PersistPart {
         }
     }
 
-    /// Whether this part begins with nothing on disk, and leaves the cache file that later parts
-    /// open.
+    /// Whether this part of the experiment `persist` begins with nothing on disk, and leaves the
+    /// cache file that later parts open.
     pub fn writes(self) -> bool {
         matches!(self, Self::Write | Self::WriteAged)
     }
 
-    /// Whether this part begins with the cache file that an earlier part has left.
+    /// Whether this part of the experiment `persist` begins with the cache file that an earlier
+    /// part has left.
     pub fn opens(self) -> bool {
         matches!(self, Self::Open | Self::OpenHalf | Self::OpenAged)
     }
 
-    /// Returns the part of `persist` that a case measures, by the case's name.
+    /// Returns the part of the experiment `persist`, such as writing or opening, that this case
+    /// measures.
     pub fn of_case(case: &Case) -> Option<Self> {
         Self::ALL.into_iter().find(|part| part.name() == case.name)
     }
@@ -94,7 +96,7 @@ impl fmt::Display for PersistPart {
     }
 }
 
-/// Returns the cases of `persist`, in the order in which they have to be measured.
+/// Returns the cases of the experiment `persist`, in the order in which they have to be measured.
 ///
 /// # Errors
 ///

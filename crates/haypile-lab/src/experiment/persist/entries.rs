@@ -7,15 +7,16 @@ pub const LIMIT_BYTES: u64 = 524_288_000;
 /// The numbers of blobs and their sizes in bytes; entries take them in turn, again and again.
 const BLOBS: [(usize, u32); 5] = [(800, 100), (500, 300), (300, 1_024), (200, 2_048), (150, 4_096)];
 
-/// Returns the sizes of the values, one per entry, in bytes. The key of entry `j` is str(j).
+/// Returns the sizes in bytes of the values in RelStorage's persistence tests, one for each entry.
+/// The key of entry `j` is str(j).
 ///
 /// They are 650,987, of 524,287,388 bytes with their keys.
 pub fn sizes() -> Vec<u32> {
     sizes_below(LIMIT_BYTES)
 }
 
-/// Returns the sizes of the first values whose keys and values together stay below a limit in
-/// bytes.
+/// Returns the sizes in bytes of the first values of RelStorage's cache file whose keys and values
+/// together stay below a limit in bytes.
 pub fn sizes_below(limit_bytes: u64) -> Vec<u32> {
     let blobs = BLOBS.iter().flat_map(|&(count, bytes)| std::iter::repeat_n(bytes, count));
     let blobs: Vec<u32> = blobs.collect();

@@ -99,7 +99,7 @@ impl OnCaches for PersistExperiment {
 /// The file that a cache of the engine gets, in the working directory of its runner.
 const FILE: &str = "snapshot";
 
-/// The error of a subject whose cache file would not be measured.
+/// The error of a cache whose file lies outside of the directory in which files are measured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{subject}: persist={path} is outside of the directory in which files are measured; write \
@@ -107,13 +107,15 @@ const FILE: &str = "snapshot";
 )]
 #[non_exhaustive]
 pub struct OutsideError {
-    /// The name of the subject.
+    /// Name of the cache whose file would not be measured.
     pub subject: String,
-    /// The path that the subject names, which is outside of the working directory.
+    /// The path of the cache's file, as the user wrote it, which is outside of the working
+    /// directory.
     pub path: String,
 }
 
-/// Returns a subject that keeps its entries in a file: a `memory` subject without one gets one.
+/// Returns the cache with a file for its entries: a `memory` cache without one is given one, others
+/// stay as they are.
 ///
 /// # Errors
 ///

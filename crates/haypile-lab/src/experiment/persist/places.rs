@@ -15,9 +15,9 @@ use super::files::{copy_all, size_of_all};
 /// The length of the part of a path that comes from the name of a subject.
 const NAME_CHARS: usize = 80;
 
-/// Working directories for the parts of `persist`. A part that writes begins with an empty
-/// directory, whose contents are kept; a part that opens gets a copy of them, because a cache may
-/// write to the file that it opens.
+/// Working directories for the parts of the experiment `persist`, such as writing and opening. A
+/// part that writes begins with an empty directory, whose contents are kept; a part that opens gets
+/// a copy of them, because a cache may write to the file that it opens.
 #[derive(Debug)]
 pub struct Places {
     root: TempDir,
@@ -25,8 +25,8 @@ pub struct Places {
 }
 
 impl Places {
-    /// Creates the working directories on the disk to be measured. If `cold`, files are not in the
-    /// system's page cache when they are opened.
+    /// Creates the working directories of the experiment `persist` on the disk to be measured. If
+    /// `cold`, files are not in the system's page cache when they are opened.
     ///
     /// # Errors
     ///

@@ -8,7 +8,8 @@ use super::source;
 use crate::experiment::Printout;
 use crate::report::case::cases;
 
-/// Returns the tables of `persist` for each part; times of opening are wall time.
+/// Returns a table of results for each part of the experiment `persist`, such as writing and
+/// opening; times of opening are wall time.
 pub(super) fn printout(samples: &[Sample], _: &[Contender]) -> Printout {
     let mut printout = Printout::default();
     for table in tables(&cases(&samples.iter().collect())) {

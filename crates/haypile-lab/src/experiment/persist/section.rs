@@ -71,7 +71,8 @@ fn varying(cases: &[Case<'_>]) -> Vec<String> {
     case::varying(cases).into_iter().filter(|name| !derived.contains(&name.as_str())).collect()
 }
 
-/// Returns the tables of `persist` for each part, for the report and the terminal.
+/// Returns the tables of results for each part of the experiment `persist`, for the report and the
+/// terminal.
 pub(super) fn tables(cases: &[Case<'_>]) -> Vec<Table> {
     let varying = varying(cases);
     let of_case = |case: &Case<'_>| {

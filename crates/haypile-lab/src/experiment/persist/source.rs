@@ -12,7 +12,8 @@ const VERSIONS: [(&str, f64, f64); 4] = [
     ("segmented LRU, last version", 6.087_415_8 / 4.0, 6.509_062_9 / 4.0),
 ];
 
-/// Returns the table of RelStorage's own times.
+/// Returns the table of the times that RelStorage's author measured for writing and reading its
+/// cache file.
 pub(super) fn table() -> Table {
     let row = |(name, write, read): &(&str, f64, f64)| {
         let time = |seconds: f64| Quantity::Time.write(seconds * 1e9);

@@ -2,33 +2,34 @@
 
 use std::cmp::Ordering;
 
-/// The agreement of two rankings of the same caches (the source's and ours), pair by pair.
+/// The agreement of two rankings of the same caches (the published one and ours), pair by pair.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Agreement {
-    /// The number of pairs of caches.
+    /// The number of pairs of caches whose order is compared.
     pub pairs: usize,
-    /// The pairs of caches whose order is reversed.
+    /// The pairs of caches whose order in our ranking is the reverse of the published one.
     pub inversions: Vec<Inversion>,
 }
 
-/// A pair of caches of which the faster one in the source is the slower one here.
+/// A pair of caches of which the faster one in the published figures is the slower one here.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Inversion {
-    /// The cache that is slower in the source.
+    /// The cache of the pair that is slower in the published figures.
     pub slower: String,
-    /// The cache that is faster in the source.
+    /// The cache of the pair that is faster in the published figures.
     pub faster: String,
     /// The share by which the faster cache was faster in the published figures: 0.03 is 3 %.
     pub source: f64,
-    /// The share by which the same cache is faster in this run, which is below zero.
+    /// The share by which the cache that was faster in the published figures is faster in this run;
+    /// it is below zero.
     pub here: f64,
 }
 
 impl Agreement {
-    /// Compares two rankings by rate: `rates` has the name of each cache, its rate in the source
-    /// and its rate here. Equal rates do not count as a reversed pair.
+    /// Compares two rankings of caches by rate: `rates` has the name of each cache, its published
+    /// rate and its rate here. Equal rates do not count as a reversed pair.
     pub fn of(rates: &[(String, f64, f64)]) -> Self {
         let mut inversions = Vec::new();
         let mut pairs = 0;

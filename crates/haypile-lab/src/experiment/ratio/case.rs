@@ -6,9 +6,9 @@ use haypile_measure::measure::{Case, Expected};
 use super::super::{keys, parameters};
 use super::{CAPACITY_BYTES, KEY_BYTES, KEYS, NAME, Ratio};
 
-/// Returns the cases of `ratio` for these ratios of gets to sets, with this number of operations in
-/// a measurement, sets and gets together (whole iterations, at least one). Keys and values are
-/// drawn from `seed`.
+/// Returns the cases of the experiment `ratio` for these ratios of gets to sets, with this number
+/// of operations in a measurement, sets and gets together (whole iterations, at least one). Keys
+/// and values are drawn from `seed`.
 pub fn cases(ratios: &[Ratio], operations: u32, seed: u64) -> Vec<Case> {
     ratios.iter().map(|&ratio| case(ratio, operations, seed)).collect()
 }

@@ -22,7 +22,7 @@ pub(super) fn cells(rates: &[(String, f64)]) -> Vec<Vec<String>> {
     rows
 }
 
-/// Returns the table that `cmpthese` of Perl's Benchmark.pm prints, as text.
+/// Returns these rates as the table, in text, that `cmpthese` of Perl's Benchmark.pm prints.
 pub fn cmpthese(rates: &[(String, f64)]) -> String {
     let rows = cells(rates);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();

@@ -37,20 +37,20 @@ pub const NAME: &str = "ratio";
 /// The number of keys in the experiment `ratio`. The Perl cache benchmark does not state it.
 pub const KEYS: u32 = 2_000;
 
-/// The length of keys in bytes: that of a UUID as text.
+/// The length of the keys in the experiment `ratio`, in bytes: that of a UUID as text.
 pub const KEY_BYTES: u32 = 36;
 
 /// The capacity of a cache in the experiment `ratio`, in bytes. The Perl cache benchmark sets a
 /// `max_size` without stating it.
 pub const CAPACITY_BYTES: u64 = 16_000_000;
 
-/// A case of `ratio`: the number of gets for each set, and the size of values.
+/// A case of the experiment `ratio`: the number of gets for each set, and the size of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ratio {
-    /// The number of gets for each set.
+    /// The number of reads (gets) of the cache for each write (set).
     pub gets: u32,
-    /// The size class of the values.
+    /// The size class of the values in this case: small, medium or large.
     pub size: Size,
 }
 
@@ -96,7 +96,7 @@ impl Ratio {
         Self { gets: 100, size: Size::Medium },
     ];
 
-    /// Returns the name of the case, such as `1:10 medium`.
+    /// Returns the name of this case of the experiment `ratio`, such as `1:10 medium`.
     pub fn name(self) -> String {
         format!("1:{} {}", self.gets, self.size.name())
     }
@@ -114,7 +114,7 @@ impl FromStr for Ratio {
     }
 }
 
-/// The experiment `ratio`: the Perl cache benchmark, with several gets for each set.
+/// The experiment `ratio`, which repeats the Perl cache benchmark: several gets for each set.
 pub(crate) struct RatioExperiment;
 
 impl OnCaches for RatioExperiment {

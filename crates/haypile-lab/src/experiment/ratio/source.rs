@@ -2,7 +2,7 @@
 
 use super::{Ratio, Size};
 
-/// The subjects of the Perl cache benchmark: our name for each, and its own.
+/// The caches of the Perl cache benchmark: our name for each, and the benchmark's own.
 pub const SUBJECTS: [(&str, &str); 8] = [
     ("chi-memcached-ip", "CHI:Mc:lIP"),
     ("chi-memcached-socket", "CHI:Mc:l"),
@@ -14,24 +14,26 @@ pub const SUBJECTS: [(&str, &str); 8] = [
     ("fastmmap", "C:FMmap"),
 ];
 
-/// Returns the name that the Perl cache benchmark has for one of our subjects.
+/// Returns the name that the Perl cache benchmark has for one of our caches; `None` if it does not
+/// have that cache.
 pub fn abbreviation(subject: &str) -> Option<&'static str> {
     SUBJECTS.iter().find(|(name, _)| *name == subject).map(|(_, abbreviation)| *abbreviation)
 }
 
 /// A table of the Perl cache benchmark: operations per second of client processor time, for each of
-/// its subjects.
+/// its caches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SourceTable {
-    /// The case that the table is about.
+    /// The case of the Perl cache benchmark that the table is about: gets for each set, and size of
+    /// values.
     pub ratio: Ratio,
-    /// The rates of the subjects, in the order of [`SUBJECTS`].
+    /// Operations per second of the caches, in the order of [`SUBJECTS`].
     pub rates: [f64; 8],
 }
 
-/// Returns the six tables of the Perl cache benchmark in its order: Dell D830, perl 5.10.1, January
-/// 2010.
+/// Returns the six published tables of the Perl cache benchmark in its order: Dell D830, perl
+/// 5.10.1, January 2010.
 pub fn source_tables() -> [SourceTable; 6] {
     let table = |gets, size, rates| SourceTable { ratio: Ratio { gets, size }, rates };
     [

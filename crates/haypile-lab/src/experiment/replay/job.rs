@@ -48,24 +48,24 @@ impl Replay {
         Ok(Self { population, ops, requested_bytes })
     }
 
-    /// Returns the keys of the replay, each with the size of its value.
+    /// Returns the keys that the replay of the trace requests, each with the size of its value.
     pub fn population(&self) -> &Population {
         &self.population
     }
 
-    /// Returns the operations of the replay, one for each request of the trace.
+    /// Returns the cache operations of the replay, one for each request of the trace.
     pub fn ops(&self) -> &Ops {
         &self.ops
     }
 
-    /// Returns the sum of the sizes of all requested values, in bytes; byte hit ratios are relative
-    /// to it.
+    /// Returns the sum of the sizes of the values of all requests of the trace, in bytes; byte hit
+    /// ratios are relative to it.
     pub fn requested_bytes(&self) -> u64 {
         self.requested_bytes
     }
 
-    /// Returns the sum of the sizes of all distinct keys' values, in bytes; capacities are relative
-    /// to it.
+    /// Returns the sum of the sizes of all distinct keys' values in the trace, in bytes; capacities
+    /// are relative to it.
     pub fn trace_bytes(&self) -> u64 {
         (0..self.population.len()).map(|key| u64::from(self.population.value_bytes(key))).sum()
     }

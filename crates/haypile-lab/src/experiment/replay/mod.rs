@@ -31,7 +31,7 @@ pub use haypile_measure::figure::REQUESTED_BYTES;
 /// Name of the experiment `replay` in results.
 pub const NAME: &str = "replay";
 
-/// The name of the parameter for the capacity, in per cent of the total size of the trace's
+/// The name of the parameter for the cache's capacity, in per cent of the total size of the trace's
 /// distinct keys' values.
 pub const CAPACITY_PERCENT: &str = "capacity_percent";
 

@@ -6,7 +6,7 @@ use super::ratios;
 use super::section::table;
 use crate::experiment::Printout;
 
-/// Returns a table of byte hit ratios for each trace, followed by errors.
+/// Returns a table of byte hit ratios for each replayed trace, followed by errors.
 pub(super) fn printout(samples: &[Sample]) -> Printout {
     let (cases, rows) = ratios(samples);
     let mut printout = Printout::default();

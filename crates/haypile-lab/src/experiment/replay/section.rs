@@ -95,7 +95,7 @@ fn answer(rows: &[ReplayRow], cases: usize) -> String {
     }
 }
 
-/// Returns the table of byte hit ratios, a row for each subject.
+/// Returns the table of byte hit ratios of replayed traces, with a row for each cache.
 pub(super) fn table(of: &[(String, f64)], rows: &[ReplayRow]) -> Table {
     // The mean of one is that one.
     let is_mean = of.len() > 1;

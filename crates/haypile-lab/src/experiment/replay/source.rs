@@ -9,7 +9,7 @@ use haypile_sim::trace::{BuildOptions, Sink, TraceBuilder, TraceError};
 pub struct Generated {
     /// The name of the trace on the command line and in results.
     pub name: &'static str,
-    /// A description of the generated trace.
+    /// A description of the generated trace for help texts.
     pub help: &'static str,
     /// The pattern of the trace's keys, as `haypile trace generate` takes it.
     pub pattern: &'static str,
@@ -25,7 +25,7 @@ pub const REQUESTS: u64 = 1_000_000;
 pub const SEED: u64 = 1;
 
 impl Generated {
-    /// All generated traces of `replay`.
+    /// All generated traces of the experiment `replay`.
     pub const ALL: [Self; 2] = [
         Self {
             name: "zipf",
@@ -39,12 +39,12 @@ impl Generated {
         },
     ];
 
-    /// Finds the generated trace with this name.
+    /// Finds the generated trace with this name; `None` if there is none.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|generated| generated.name == name)
     }
 
-    /// Generates the requests of the trace.
+    /// Generates all requests of this trace.
     ///
     /// # Errors
     ///

@@ -10,27 +10,27 @@ use super::CAPACITY_PERCENT;
 /// Hit ratios of a cache on a trace at one capacity, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ratios {
-    /// The share of the requested bytes that hit.
+    /// The share of the requested bytes that the cache answered: the byte hit ratio.
     pub bytes: f64,
-    /// The share of the requests that hit.
+    /// The share of the requests that the cache answered: the hit ratio.
     pub objects: f64,
 }
 
-/// The hit ratios of one subject, for a row of the table.
+/// The hit ratios of one cache on all replayed traces, for a row of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayRow {
-    /// The name of the subject.
+    /// Name of the cache whose hit ratios these are.
     pub subject: String,
-    /// The hit ratios of all blocks together, by trace and capacity, in the order of the samples;
+    /// The hit ratios of the cache over all blocks together, for each pair of trace and capacity;
     /// `None` where nothing was measured.
     pub cases: Vec<Option<Ratios>>,
-    /// The mean over all traces and capacities; `None` if one of them is missing, because it would
-    /// not be comparable.
+    /// The mean hit ratios of the cache over all traces and capacities; `None` if one of them is
+    /// missing, because it would not be comparable.
     pub mean: Option<Ratios>,
 }
 
-/// Returns the traces and capacities of the samples, and a row for each subject, the best byte hit
-/// ratio first.
+/// Returns the traces and capacities of the samples, and a row of hit ratios for each cache, the
+/// best byte hit ratio first.
 pub fn ratios(samples: &[Sample]) -> (Vec<(String, f64)>, Vec<ReplayRow>) {
     let mut cases: Vec<(String, f64)> = Vec::new();
     let mut found: BTreeMap<&str, BTreeMap<usize, Samples<'_>>> = BTreeMap::new();

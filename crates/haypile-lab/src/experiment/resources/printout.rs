@@ -6,7 +6,7 @@ use super::super::on_pages::improvement::links;
 use super::section::table;
 use crate::experiment::Printout;
 
-/// Returns a table of loading times for each link.
+/// Returns a table of the resources' loading times for each network link.
 pub(super) fn printout(samples: &[Sample]) -> Printout {
     let mut printout = Printout::default();
     for link in &links(samples) {

@@ -60,7 +60,8 @@ fn bars(link: &LinkLoads) -> (Option<Picture>, Option<String>) {
     of_columns(title, Quantity::Time, measures, bars)
 }
 
-/// Returns the table of a link: times and requests with each cache configuration.
+/// Returns the table of a network link: loading times and requests of the resources with each cache
+/// configuration.
 pub(super) fn table(link: &LinkLoads) -> Table {
     let none = link.baseline("none");
     let row = |(name, loads): &(ColumnName, ColumnLoads)| {

@@ -13,8 +13,8 @@ const EXPONENT: f64 = 0.99;
 /// Subjects that live in one process.
 const OF_ONE_PROCESS: &[&str] = &["memory", "none"];
 
-/// Returns a case for each kind (threads or processes) and number of workers; one worker is
-/// measured once.
+/// Returns the cases of the experiment `scale`: one for each kind of operation and number of
+/// threads or processes. One worker is measured once.
 ///
 /// # Errors
 ///

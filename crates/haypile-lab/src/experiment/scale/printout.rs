@@ -8,7 +8,8 @@ use super::speedup::scalings;
 use crate::experiment::Printout;
 use crate::experiment::on_caches;
 
-/// Returns the table of speed-ups, followed by the tables that every experiment prints.
+/// Returns the table of speed-ups by number of threads or processes, followed by the tables that
+/// every experiment prints.
 pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {
     let mut printout = Printout::default();
     let scalings = scalings(&samples.iter().collect());

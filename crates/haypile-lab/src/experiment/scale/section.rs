@@ -75,7 +75,7 @@ fn answer(scalings: &[Scaling]) -> (String, Vec<String>) {
     ("Times as many operations per second as with one worker:".to_owned(), sentences)
 }
 
-/// Returns the table of speed-ups, a row for each subject and number of workers.
+/// Returns the table of speed-ups, a row for each cache and number of threads or processes.
 pub(super) fn table(scalings: &[Scaling]) -> Table {
     let mut rows = Vec::new();
     for scaling in scalings {

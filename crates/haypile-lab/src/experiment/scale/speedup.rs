@@ -16,7 +16,8 @@ pub(super) enum Workers {
 impl Workers {
     pub(super) const ALL: [Self; 2] = [Self::Threads, Self::Processes];
 
-    /// Returns the name of the parameter with the number of workers.
+    /// Returns the name of the parameter with the number of workers of this kind: `threads` or
+    /// `processes`.
     pub(super) fn parameter(self) -> &'static str {
         match self {
             Self::Threads => "threads",
@@ -35,32 +36,33 @@ impl Workers {
     }
 }
 
-/// The results of a subject in one case of `scale`, by number of workers.
+/// The speed-ups of a cache in one case of the experiment `scale`, by number of workers (threads or
+/// processes).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scaling {
     pub(super) case: String,
     pub(super) workers: Workers,
-    /// The name of the subject, with its program if several ran it.
+    /// Name of the cache, with the program that measured it if there are several.
     pub(super) subject: String,
-    /// The results by number of workers, in ascending order, at least two.
+    /// The cache's rate and speed-up for each number of workers, in ascending order, at least two.
     pub(super) points: Vec<Point>,
 }
 
-/// The result of a subject with one number of workers.
+/// The rate and the speed-up of a cache with one number of workers (threads or processes).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Point {
     pub(super) workers: u64,
     /// Operations of all workers per second of wall time: the rate of the fewest workers times the
     /// speed-up.
     pub(super) rate: f64,
-    /// The rate divided by that of the fewest workers, with its 95 % interval.
+    /// The rate of operations divided by that with the fewest workers.
     pub(super) speedup: f64,
     pub(super) interval: Option<Interval>,
     /// The speed-up divided by the ideal one, of workers that never wait: 1 is perfect.
     pub(super) efficiency: f64,
 }
 
-/// Returns the speed-ups of each subject in the samples, by case and kind of workers. Samples with
+/// Returns the speed-ups of each cache in the samples, by case and kind of workers. Samples with
 /// errors are left out.
 pub(super) fn scalings(samples: &Samples<'_>) -> Vec<Scaling> {
     let programs = samples.grouped(|sample| sample.subject.program.as_str());

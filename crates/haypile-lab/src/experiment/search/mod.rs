@@ -22,8 +22,8 @@ pub const NAME: &str = "search";
 /// The parameter of cases whose process was killed before the lookups.
 const KILLED: &str = "killed";
 
-/// The largest number of entries in `search`: the same number of absent keys is looked up, and all
-/// keys of a job have at most 4 GiB.
+/// The largest number of entries in the experiment `search`: the same number of absent keys is
+/// looked up, and all keys of a job have at most 4 GiB.
 pub const MAX_ENTRIES: u32 = 1 << 25;
 
 /// The experiment `search`: the cost of lookups in caches of several sizes and fill levels.

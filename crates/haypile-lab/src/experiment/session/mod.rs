@@ -36,8 +36,8 @@ pub(crate) struct Session<'a> {
 pub(crate) struct Interrupted;
 
 impl<'a> Session<'a> {
-    /// Creates the session of an experiment's run; nothing is written yet. `asked` is the question
-    /// of a user's experiment file.
+    /// Creates the session of an experiment's run, which has not written anything yet. `asked` is
+    /// the question of a user's experiment file.
     ///
     /// # Errors
     ///
@@ -55,9 +55,9 @@ impl<'a> Session<'a> {
         Ok(Self { run, host, options, results: None, samples: Vec::new(), all: None })
     }
 
-    /// Begins the run: warns of conditions on this machine that disturb measurements, and writes
-    /// the row that describes the run. `all` is the number of samples of a complete run, where it
-    /// is known.
+    /// Begins the run of an experiment: warns of conditions on this machine that disturb
+    /// measurements, and writes the row that describes the run. `all` is the number of samples of a
+    /// complete run, where it is known.
     ///
     /// # Errors
     ///
@@ -82,14 +82,14 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Returns the samples that the run has finished, in their order.
+    /// Returns the samples that the run has finished, in the order in which they were measured.
     pub(crate) fn samples(&self) -> &[Sample] {
         &self.samples
     }
 
-    /// Ends the run: prints the results, even after an error, and returns how the run ended.
-    /// `measured` is an error of type [`Interrupted`] if the user has stopped it. `fields` are
-    /// further ones of the JSON.
+    /// Ends the run of an experiment: prints the results, even after an error, and returns whether
+    /// the results contain errors. `measured` is an error of type [`Interrupted`] if the user has
+    /// stopped it. `fields` are further ones of the JSON.
     ///
     /// # Errors
     ///
@@ -141,7 +141,8 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Separates an interruption, which ends the run, from a failure, whose text becomes a result.
+/// Separates the interruption of a measurement, which ends the run, from a failure, whose text
+/// becomes a result.
 pub(crate) fn attempt<T>(
     outcome: Result<T, impl Into<Failure>>,
 ) -> Result<Result<T, String>, Interrupted> {
@@ -152,7 +153,7 @@ pub(crate) fn attempt<T>(
     }
 }
 
-/// Returns no additional fields for the JSON of an experiment.
+/// Returns an empty map: the experiment has no additional fields in its JSON results.
 pub(crate) fn no_fields(_: &[Sample]) -> Map<String, Value> {
     Map::new()
 }

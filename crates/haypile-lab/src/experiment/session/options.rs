@@ -45,8 +45,8 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// Returns the absolute path of the directory for caches, which is the system's for temporary
-    /// files if the user names none.
+    /// Returns the absolute path of the directory for the caches' files, which is the system's for
+    /// temporary files if the user names none.
     ///
     /// # Errors
     ///
@@ -56,7 +56,8 @@ impl RunOptions {
         Ok(std::path::absolute(directory)?)
     }
 
-    /// Creates a temporary folder, whose name begins with `prefix`, in the directory for caches.
+    /// Creates a temporary folder, whose name begins with `prefix`, in the directory for the
+    /// caches' files.
     ///
     /// # Errors
     ///

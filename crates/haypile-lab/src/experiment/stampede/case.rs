@@ -15,7 +15,7 @@ const KEY_BYTES: u32 = 36;
 const VALUE_BYTES: u32 = 160;
 const CAPACITY_BYTES: u64 = 16_000_000;
 
-/// Returns a case of `stampede` for each number of processes.
+/// Returns a case of the experiment `stampede` for each number of processes.
 pub fn cases(options: &StampedeOptions, seed: u64) -> Vec<Case> {
     let case = |&processes: &u32| {
         let processes = processes.clamp(1, MAX_PROCESSES);

@@ -27,7 +27,7 @@ use crate::experiment::{Host, Printout};
 /// Name of the experiment `stampede` in results.
 pub const NAME: &str = "stampede";
 
-/// The largest number of keys that `--keys` accepts.
+/// The largest number of keys that the option `--keys` of the experiment `stampede` accepts.
 pub const MAX_KEYS: u32 = 10_000;
 
 /// The experiment `stampede`: how often a value is computed when several processes miss it at once.

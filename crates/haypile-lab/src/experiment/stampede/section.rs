@@ -55,7 +55,8 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     body
 }
 
-/// Returns the table of computations per key, with a row for each case and subject.
+/// Returns the table of how often each missing value was computed, with a row for each case and
+/// cache.
 pub(super) fn table(cases: &[Case<'_>]) -> Table {
     let varying = varying(cases);
     let row = |case: &Case<'_>, entrant: &Entrant<'_>| {
