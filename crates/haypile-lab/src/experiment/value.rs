@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use haypile::ByteSize;
 
-/// Parses the size of a cache, which is above 0.
+/// Parses the size of a cache in bytes, which is above 0.
 ///
 /// # Errors
 ///
@@ -30,7 +30,7 @@ pub fn count(text: &str) -> anyhow::Result<u64> {
     }
 }
 
-/// Parses a percentage from 0 to 100 into a share.
+/// Parses a percentage from 0 to 100, and returns it as a share from 0 to 1.
 ///
 /// # Errors
 ///
@@ -44,7 +44,7 @@ pub fn percent(text: &str) -> anyhow::Result<f64> {
     Ok(number / 100.0)
 }
 
-/// Parses a number of seconds above 0, which may have a fraction.
+/// Parses a number of seconds above 0, which may have a fraction, as a duration.
 ///
 /// # Errors
 ///

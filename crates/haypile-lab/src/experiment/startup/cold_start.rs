@@ -18,20 +18,23 @@ const FOLDER_CALLS: u64 = 200;
 /// The parameter of cases of which only files were dropped.
 const FILES_ONLY: &str = "cold";
 
-/// A verdict on whether the cold starts of a case were really cold.
+/// A verdict on whether measured starts of a program were really cold (its files not in memory).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ColdVerdict {
-    /// The largest part of the used files that was in memory before a cold start.
+    /// The largest part of the files that the program uses that was in memory before a cold start,
+    /// from 0 to 1.
     pub(super) resident: f64,
-    /// Whether directories, names and inodes were dropped from memory too, as only root can.
+    /// Whether directories, names and inodes were dropped from memory too before each cold start,
+    /// as only root can.
     pub(super) drops_folders: bool,
-    /// Numbers of system calls that ask for folders and file status, without the cache and with it,
-    /// if they matter for the verdict.
+    /// Numbers of system calls that list folders or read the status of files, without the cache and
+    /// with it; `None` if they are too few to matter for the verdict.
     pub(super) folder_calls: Option<[u64; 2]>,
 }
 
 impl ColdVerdict {
-    /// Returns the verdict on the cold starts of a case; `None` if its starts are warm.
+    /// Returns the verdict on whether the cold starts of a program were really cold; `None` if the
+    /// case has warm starts.
     pub(super) fn of(case: &StartCase<'_>) -> Option<Self> {
         let resident = case.resident_share()?;
         let folder_calls = explain::sum_of(case, &["getdents", "stat"])
@@ -40,7 +43,7 @@ impl ColdVerdict {
         Some(Self { resident, drops_folders, folder_calls })
     }
 
-    /// Returns the name of the verdict on cold starts in JSON.
+    /// Returns the name of the verdict on cold starts in JSON results.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self { drops_folders: false, folder_calls: Some(_), .. } => "folders are warm",
@@ -49,7 +52,7 @@ impl ColdVerdict {
         }
     }
 
-    /// Returns the verdict on cold starts in a sentence.
+    /// Returns the verdict on cold starts as a sentence for users.
     pub(super) fn sentence(&self) -> String {
         let percent = format!("{:.1}{NBSP}%", self.resident * 100.0);
         let mapped = "as other processes have them mapped or the file system keeps them";
@@ -81,8 +84,8 @@ impl ColdVerdict {
     }
 }
 
-/// Returns a table of the delay of cold starts compared with warm ones of the same block, for each
-/// condition; `None` unless the case has both.
+/// Returns a table of how much later cold starts of a program are ready than warm ones of the same
+/// block, for each condition; `None` unless the case has both.
 pub(super) fn table(cold: &StartCase<'_>, warm: &StartCase<'_>) -> Option<Table> {
     let mut rows = Vec::new();
     for condition in [Condition::With, Condition::Fill, Condition::Off] {

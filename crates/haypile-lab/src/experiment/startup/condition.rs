@@ -33,11 +33,12 @@ impl Condition {
         Self::Second,
     ];
 
-    /// The conditions without a filled cache, the one that is compared first: no cache, or an empty
-    /// one.
+    /// The conditions of starts that do not find a full cache, the preferred one first: without the
+    /// cache, or with an empty one.
     pub(super) const LACKING: [Self; 2] = [Self::Off, Self::Fill];
 
-    /// Returns the name of the condition, as a subject of results.
+    /// Returns the name of the condition of starts (with the cache, without it, and so on) in
+    /// results.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::With => "with",
@@ -50,7 +51,8 @@ impl Condition {
         }
     }
 
-    /// Returns the condition that the control repeats; any other condition is returned unchanged.
+    /// Returns the condition of starts that the control repeats; any other condition is returned
+    /// unchanged.
     pub(super) fn repeated(self) -> Self {
         match self {
             Self::Again => Self::With,
@@ -59,7 +61,7 @@ impl Condition {
         }
     }
 
-    /// Returns the condition's name for commands that run before and after a start; they see the
+    /// Returns the condition's name for the user's commands before and after a start; they see the
     /// control as the condition that it repeats.
     pub(super) fn in_hooks(self) -> &'static str {
         self.repeated().name()
@@ -70,12 +72,12 @@ impl Condition {
         matches!(self, Self::With | Self::Again)
     }
 
-    /// Whether this is the condition that the others are compared with (the reference).
+    /// Whether this condition of starts is the reference, with which all others are compared.
     pub(super) fn is_reference(self) -> bool {
         matches!(self, Self::With | Self::First)
     }
 
-    /// Whether this condition is the control, which repeats the reference.
+    /// Whether this condition of starts is the control, which repeats the reference.
     pub(super) fn is_control(self) -> bool {
         matches!(self, Self::Again | Self::FirstAgain)
     }

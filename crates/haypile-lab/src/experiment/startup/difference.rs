@@ -9,7 +9,8 @@ use super::condition::Condition;
 use super::figures::{READY, SETTLED, START_FIGURES, WALL_FIGURES};
 use super::row::is_watched;
 
-/// The samples of one command, warm or cold, under its conditions; or of two commands.
+/// The samples of one command's starts, warm or cold, under its conditions (with and without its
+/// cache); or of two commands.
 #[derive(Clone, Debug)]
 pub(super) struct StartCase<'a> {
     pub(super) name: &'a str,
@@ -22,37 +23,41 @@ pub(super) struct StartCase<'a> {
     calls: Vec<(Condition, &'a StartCalls)>,
 }
 
-/// The difference between a condition and the reference (`with`, or the first of two commands) in
-/// one figure.
+/// The difference in one figure, such as time, between starts under a condition and under the
+/// reference (with the cache, or the first of two commands).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Difference {
     pub(super) condition: Condition,
     pub(super) figure: &'static Figure,
-    /// The condition's figure minus the reference's, within blocks: median and interval.
+    /// The figure under the condition minus the figure under the reference, within blocks: median
+    /// and interval.
     pub(super) later: MedianInterval,
-    /// The mean of the differences within blocks, which a few slow starts can change.
+    /// The mean of the differences between condition and reference within blocks, which a few slow
+    /// starts can change.
     pub(super) mean: f64,
     pub(super) verdict: StartVerdict,
-    /// The difference divided by the condition's median: the part of it that the cache saves.
+    /// The median difference divided by the figure's median under the condition: the part of the
+    /// figure that the cache saves.
     pub(super) saved: Option<f64>,
-    /// The difference divided by the reference's median.
+    /// The median difference divided by the figure's median under the reference.
     pub(super) change: Option<f64>,
 }
 
 impl Difference {
-    /// Returns the part of the condition's figure that the cache saves; `None` for the control,
-    /// which has the same cache, and for two commands.
+    /// Returns the part of the figure (such as the start time) that the cache saves; `None` for the
+    /// control, which has the same cache, and for two commands.
     pub(super) fn saved_by_cache(&self) -> Option<f64> {
         self.saved.filter(|_| matches!(self.condition, Condition::Off | Condition::Fill))
     }
 
-    /// Returns the 95 % interval of the median difference, in the unit of the figure.
+    /// Returns the 95 % interval of the median difference between condition and reference, in the
+    /// unit of the figure.
     pub(super) fn interval(&self) -> Option<Interval> {
         self.later.ends()
     }
 }
 
-/// The verdict on a difference between starts: significant or not.
+/// The verdict on whether a difference between starts is significant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StartVerdict {
     /// The interval leaves 0 out, and no other variant applies.
@@ -72,7 +77,7 @@ pub(super) enum StartVerdict {
 }
 
 impl StartVerdict {
-    /// Returns the verdict's name, for people and for JSON.
+    /// Returns the name of this verdict on a difference, for people and for JSON results.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Significant => "significant",
@@ -85,7 +90,8 @@ impl StartVerdict {
         }
     }
 
-    /// Whether a difference is shown to be significant; `None` without a verdict.
+    /// Returns whether the difference between starts is shown to be significant; `None` if the
+    /// measurements do not decide.
     pub(super) fn is_significant(self) -> Option<bool> {
         match self {
             Self::Significant => Some(true),
@@ -110,7 +116,7 @@ fn least_size(quantity: Quantity) -> f64 {
     }
 }
 
-/// Returns the results of starts: the figures of each condition, their difference from the
+/// Returns the results of measured starts: the figures of each condition, their difference from the
 /// reference, and the part of it that a cache saves.
 pub(super) fn findings(samples: &Samples<'_>) -> Findings {
     let measured = measured(samples.iter().copied());
@@ -143,7 +149,8 @@ fn measured<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Samples<'a> {
     samples.into_iter().filter(|sample| !is_watched(sample)).collect()
 }
 
-/// Returns the cases of the samples, in the order of the samples.
+/// Groups the samples of starts by command and state of the page cache, in the order of the
+/// samples.
 pub(super) fn cases<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<StartCase<'a>> {
     let samples: Samples<'a> = samples.into_iter().collect();
     let traced: Vec<&'a Sample> =
@@ -190,12 +197,13 @@ impl<'a> StartCase<'a> {
         &found.expect("all conditions are there").1
     }
 
-    /// Returns the system calls of the traced start under a condition.
+    /// Returns the system calls of the traced start under a condition; `None` if no such start was
+    /// traced.
     pub(super) fn calls(&self, condition: Condition) -> Option<&'a StartCalls> {
         self.calls.iter().find(|(it, _)| *it == condition).map(|(_, calls)| *calls)
     }
 
-    /// Returns the condition that the others are compared with (the reference).
+    /// Returns the condition of starts that is the reference, with which all others are compared.
     pub(super) fn reference(&self) -> Condition {
         if self.pair.is_some() { Condition::First } else { Condition::With }
     }
@@ -205,23 +213,24 @@ impl<'a> StartCase<'a> {
         if self.pair.is_some() { Condition::FirstAgain } else { Condition::Again }
     }
 
-    /// Returns the conditions that were measured.
+    /// Returns the conditions under which starts of the command were measured.
     pub(super) fn conditions(&self) -> impl Iterator<Item = Condition> {
         let with = self.by_condition.iter().filter(|(_, samples)| !samples.is_empty());
         with.map(|(condition, _)| *condition)
     }
 
-    /// Returns the estimate of a figure, such as the processor time, under a condition.
+    /// Returns the estimate of a figure of starts, such as the processor time, under a condition.
     pub(super) fn estimate(&self, condition: Condition, figure: &Figure) -> Option<Estimate> {
         figure.of(self.samples(condition))
     }
 
-    /// Whether at least one start has succeeded under a condition.
+    /// Whether at least one start of the command has succeeded under a condition.
     pub(super) fn has_figures(&self, condition: Condition) -> bool {
         self.estimate(condition, &READY).is_some()
     }
 
-    /// Returns the figures that were measured in this case and are not all 0.
+    /// Returns the figures of starts (such as processor time) that were measured in this case and
+    /// are not all 0.
     pub(super) fn figures(&self) -> Vec<&'static Figure> {
         let is_known = |figure: &Figure| {
             let samples = |condition| self.samples(condition).iter();
@@ -235,7 +244,8 @@ impl<'a> StartCase<'a> {
         figures.filter(|figure| is_needed(figure) && is_known(figure)).collect()
     }
 
-    /// Compares a condition with the reference in one figure, block by block.
+    /// Compares starts under a condition with those under the reference in one figure, block by
+    /// block.
     pub(super) fn difference(
         &self,
         condition: Condition,
@@ -311,7 +321,7 @@ impl<'a> StartCase<'a> {
         2 * disturbed > pairs.len()
     }
 
-    /// Compares each other condition with the reference in each figure.
+    /// Compares starts under each other condition with those under the reference, in each figure.
     pub(super) fn differences(&self) -> Vec<Difference> {
         let others = self.conditions().filter(|condition| !condition.is_reference());
         let figures = self.figures();
@@ -320,7 +330,8 @@ impl<'a> StartCase<'a> {
             .collect()
     }
 
-    /// Returns notes on facts about the starts of each condition that the medians do not show.
+    /// Returns notes for users on facts about the starts of each condition that the medians do not
+    /// show.
     pub(super) fn notes(&self) -> Vec<String> {
         let all =
             self.by_condition.iter().flat_map(|(_, samples)| samples.iter().copied()).collect();
@@ -332,13 +343,13 @@ impl<'a> StartCase<'a> {
         found
     }
 
-    /// Returns the sum of a count over all samples of a condition.
+    /// Returns the sum of a named count (such as page faults) over all starts under a condition.
     pub(super) fn count(&self, condition: Condition, name: &str) -> u64 {
         let counts = self.samples(condition).iter().filter_map(|sample| sample.counts.get(name));
         counts.sum()
     }
 
-    /// Returns the first error under each condition, and the number of its errors.
+    /// Returns the first error of starts under each condition, and how many starts failed there.
     pub(super) fn errors(&self) -> Vec<(Condition, &'a str, usize)> {
         let of = |(condition, samples): &(Condition, Samples<'a>)| {
             let errors: Vec<&'a str> =
@@ -348,8 +359,8 @@ impl<'a> StartCase<'a> {
         self.by_condition.iter().filter_map(of).collect()
     }
 
-    /// Returns the largest part of the files that was in memory before a cold start; `None` if the
-    /// starts are warm.
+    /// Returns the largest part of the program's files that was in memory before a cold start;
+    /// `None` if the starts are warm.
     pub(super) fn resident_share(&self) -> Option<f64> {
         let share = |sample: &&Sample| {
             let of = |name: &str| sample.counts.get(name).map(|bytes| *bytes as f64);

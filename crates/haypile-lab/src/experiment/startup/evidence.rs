@@ -6,13 +6,13 @@ use haypile_measure::meter::Residency;
 
 use crate::experiment::cold::{Cold, ColdFiles};
 
-/// The files of a cache, which show whether a start used it.
+/// The files of a cache, which show whether a started program used it.
 #[derive(Debug)]
 pub(super) struct Evidence {
     paths: Vec<PathBuf>,
 }
 
-/// The result of a check whether a start used a cache.
+/// The result of a check whether a started program used its cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     /// A start read the cache.
@@ -25,7 +25,7 @@ pub(super) enum Use {
     Unknown,
 }
 
-/// The state of a cache's files: path, size and time of the last change of each.
+/// The state of a cache's files: path, size and modification time of each.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CacheState(Vec<(PathBuf, u64, (i64, i64))>);
 
@@ -46,22 +46,22 @@ impl Evidence {
         files
     }
 
-    /// Returns the state of the cache's files, which differs after a command has changed any of
-    /// them.
+    /// Returns the state of the cache's files (sizes and times), which differs after a command has
+    /// changed any of them.
     pub(super) fn state(&self) -> CacheState {
         CacheState(self.files().metadata())
     }
 
-    /// Drops the cache's files from memory before a start; returns them with the part that is still
-    /// in memory.
+    /// Drops the cache's files from memory before a start; returns the files, and how much of them
+    /// is still in memory.
     pub(super) fn before(&self) -> anyhow::Result<(ColdFiles, Residency)> {
         let files = self.files();
         let residency = files.drop(Cold::Fadvise)?;
         Ok((files, residency))
     }
 
-    /// Finds out whether the start has read the cache's files: those that it read are in memory
-    /// again.
+    /// Returns whether the started program has read the cache's files: those that it read are in
+    /// memory again.
     pub(super) fn after((files, before): &(ColdFiles, Residency)) -> Use {
         if before.file_bytes == 0 {
             return Use::Empty;

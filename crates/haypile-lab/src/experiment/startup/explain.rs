@@ -21,15 +21,15 @@ const LEAST_PART: f64 = 0.05;
 /// The number of differences that are told without being asked for.
 const TOLD: usize = 3;
 
-/// A kind of system call that one condition makes more often than the other.
+/// The numbers of system calls of one kind that a start makes with and without the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CallDifference {
     pub(super) kind: &'static str,
-    /// The condition without the cache, which is compared with the one that has it.
+    /// The condition without the cache, or with an empty one, that is compared with the full cache.
     pub(super) condition: Condition,
     /// The number of system calls of this kind without the cache, and with it.
     pub(super) calls: [u64; 2],
-    /// The deepest folder below which most of the difference lies.
+    /// The deepest folder below whose path most of the difference in system calls lies.
     pub(super) below: String,
     /// The numbers of system calls below that folder, without the cache and with it.
     pub(super) calls_below: [u64; 2],
@@ -53,14 +53,15 @@ fn pair<'a>(case: &StartCase<'a>) -> Option<(Condition, &'a StartCalls, &'a Star
     Condition::LACKING.into_iter().find_map(of)
 }
 
-/// Returns the numbers of system calls of these kinds, without the cache and with it; `None` if no
-/// start was traced.
+/// Returns the number of system calls of these kinds that a start makes without the cache, and with
+/// it; `None` if no start was traced.
 pub(super) fn sum_of(case: &StartCase<'_>, kinds: &[&str]) -> Option<[u64; 2]> {
     let (_, other, with) = pair(case)?;
     Some([other, with].map(|it| kinds.iter().map(|kind| it.calls.of(kind)).sum()))
 }
 
-/// Returns the differences in system calls between the traced starts of a case, the largest first.
+/// Returns the differences in system calls between a start with the cache and one without it, the
+/// largest first.
 pub(super) fn differences(case: &StartCase<'_>) -> Vec<CallDifference> {
     let Some((condition, other, with)) = pair(case) else { return Vec::new() };
     let of_kind = |kind| {
@@ -111,7 +112,8 @@ fn child_towards<'a>(place: &Path, path: &'a Path) -> Option<&'a Path> {
     path.ancestors().find(|ancestor| ancestor.parent() == Some(place))
 }
 
-/// Returns sentences on the largest differences in system calls; none if the starts make the same.
+/// Returns sentences on the largest differences in system calls between starts with and without the
+/// cache; none if they make the same calls.
 pub(super) fn sentences(case: &StartCase<'_>) -> Vec<String> {
     let told = differences(case).into_iter().filter(CallDifference::is_told).take(TOLD);
     let mut texts: Vec<String> = told
@@ -140,7 +142,8 @@ pub(super) fn own_cache(case: &StartCase<'_>) -> Vec<String> {
     texts.map(|text| format!("Warning: {}.", printable(text))).collect()
 }
 
-/// Returns a table of all differences in system calls; `None` if no start was traced.
+/// Returns a table of the system calls of a start with the cache and one without it; `None` if no
+/// start was traced.
 pub(super) fn table(case: &StartCase<'_>) -> Option<Table> {
     let (condition, other, with) = pair(case)?;
     let count = |count: u64| Quantity::Number.write(count as f64);
@@ -160,7 +163,8 @@ pub(super) fn table(case: &StartCase<'_>) -> Option<Table> {
     Some(Table::of_numbers(caption, &names, rows).with_text_in(&[3]))
 }
 
-/// Returns sentences on files that only one condition opens and programs that only one runs.
+/// Returns sentences on the files that only the start with or without the cache opens, and the
+/// programs that only one of them runs.
 pub(super) fn only(case: &StartCase<'_>) -> Vec<String> {
     let Some((condition, other, with)) = pair(case) else { return Vec::new() };
     let mut texts = Vec::new();
@@ -186,7 +190,8 @@ fn list(names: &[String], most: usize) -> String {
     shown.join(", ") + more
 }
 
-/// Returns all differences in system calls for the JSON output; null if no start was traced.
+/// Returns the differences in system calls between starts with and without the cache as JSON; null
+/// if no start was traced.
 pub(super) fn in_json(case: &StartCase<'_>) -> Value {
     let Some((condition, other, with)) = pair(case) else { return Value::Null };
     let calls = differences(case).into_iter().map(|it| {

@@ -40,13 +40,14 @@ pub enum HyperfineSchema {
 }
 
 impl ExportOptions {
-    /// Checks that the additional files can be written.
+    /// Checks that the files that the user asked for, in addition to the results, can be written.
     pub(super) fn check(&self, host: &dyn Host) -> anyhow::Result<()> {
         let all = [&self.timeline, &self.export_markdown, &self.export_hyperfine];
         all.into_iter().flatten().try_for_each(|path| host.check_output(path))
     }
 
-    /// Writes the additional files that the user asked for.
+    /// Writes the files that the user asked for in addition to the results: a timeline, Markdown,
+    /// hyperfine's JSON.
     ///
     /// # Errors
     ///

@@ -4,12 +4,12 @@ use haypile_measure::figure::Figure;
 use haypile_measure::result::Sample;
 use haypile_number::Quantity;
 
-/// The figure of the time from the start until the command was ready.
+/// The figure of the time from the start of a command until it was ready.
 pub(super) static READY: Figure =
     Figure::median("ready", "ready", "time until it is ready", Quantity::Time, |sample| {
         Some(sample.wall_ns as f64)
     });
-/// The figure of the processor time of all processes of a start.
+/// The figure of the processor time of all processes of a started command.
 pub(super) static CPU: Figure = Figure::median(
     "tree-cpu",
     "CPU",
@@ -17,7 +17,7 @@ pub(super) static CPU: Figure = Figure::median(
     Quantity::Time,
     |sample| Some(sample.cpu_ns as f64),
 );
-/// The figure of the time from the start until its processes did nothing any more.
+/// The figure of the time from the start of a command until its processes were idle.
 pub(super) static SETTLED: Figure =
     Figure::median("settled", "settled", "time until it is quiet", Quantity::Time, |sample| {
         count(sample, "settled_ns")
@@ -30,7 +30,7 @@ static SPAN: Figure = Figure::median(
     Quantity::Time,
     |sample| count(sample, "span_ns"),
 );
-/// The figure of the peak memory of all processes of a start.
+/// The figure of the peak memory of all processes of a started command.
 pub(super) static MEMORY: Figure =
     Figure::median("peak-memory", "memory", "most memory", Quantity::Bytes, |sample| {
         sample.memory_bytes.map(|bytes| bytes as f64)
@@ -57,10 +57,10 @@ static MAJOR_FAULTS: Figure = Figure::median(
     |sample| count(sample, "major_faults"),
 );
 
-/// The figures of wall time, which other work on the machine changes.
+/// The figures of wall time of a started command, which other work on the machine changes.
 pub(super) static WALL_FIGURES: [&Figure; 3] = [&READY, &SETTLED, &SPAN];
 
-/// All figures of starts, in the order of tables.
+/// All figures of started commands (times, memory, bytes read), in the order of tables.
 pub(super) static START_FIGURES: [&Figure; 8] =
     [&READY, &CPU, &SETTLED, &SPAN, &MEMORY, &READ, &DISK_READ, &MAJOR_FAULTS];
 

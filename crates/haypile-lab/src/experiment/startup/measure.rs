@@ -29,7 +29,8 @@ const REMOVED_NAMED: usize = 12;
 /// The most times that a traced start may take as long as another one.
 const TRACE_PATIENCE: u64 = 10;
 
-/// The way in which a start is observed: timed, watched or traced.
+/// The way in which the start of a command is observed: timed, with its processes listed, or
+/// traced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Watch {
     /// The start is timed, and nothing disturbs it.
@@ -40,7 +41,8 @@ pub(super) enum Watch {
     Traced(PathBuf),
 }
 
-/// The measurement of the starts of one command or of two.
+/// The running measurement of the starts of one command with and without its cache, or of two
+/// commands.
 pub(super) struct Measuring<'a, 's> {
     pub(super) plan: &'a StartPlan,
     pub(super) schedule: Schedule,
@@ -52,7 +54,7 @@ pub(super) struct Measuring<'a, 's> {
     pub(super) cold: ColdFiles,
     /// Number of the command among those of the run.
     number: usize,
-    /// Whether the cache's files have shown that the cache is used.
+    /// Whether the cache's files have shown that the command reads its cache.
     pub(super) is_read: bool,
     /// The times at which the watched start without the cache began and ended, in nanoseconds since
     /// 1970.
@@ -69,14 +71,14 @@ pub(super) enum Failure {
     Failed(String),
 }
 
-/// The result of a start, with the state of the machine before and after.
+/// The result of starting a command once, with the load of the machine before and after.
 pub(super) struct Measured {
     pub(super) report: StartReport,
     pub(super) residency: Option<Residency>,
-    /// The times at which the start began and its last process ended, by the clock of file times,
-    /// in nanoseconds since 1970.
+    /// The times at which the command was started and its last process ended, by the clock of file
+    /// times, in nanoseconds since 1970.
     pub(super) ran_ns: (i64, i64),
-    /// Processor time in nanoseconds for which the whole machine was busy during the start.
+    /// Processor time in nanoseconds for which the whole machine was busy while the command ran.
     pub(super) busy_ns: u64,
     pub(super) window_ns: u64,
     pub(super) load: Load,
@@ -145,8 +147,9 @@ impl<'a, 's> Measuring<'a, 's> {
         }
     }
 
-    /// Watches one start under each condition, then measures the command warm and, if asked for,
-    /// cold. Each block has warm and cold starts, so that a change of the machine affects both.
+    /// Watches one start of the command under each condition, then measures warm and, if asked for,
+    /// cold starts. Each block has warm and cold starts, so that a change of the machine affects
+    /// both.
     ///
     /// # Errors
     ///
@@ -217,7 +220,7 @@ impl<'a, 's> Measuring<'a, 's> {
         }
     }
 
-    /// Fills the cache of the command, unless it is full.
+    /// Fills the cache of the measured command, unless it is full.
     pub(super) fn prime(&mut self) -> Result<(), Failure> {
         if self.is_primed {
             return Ok(());
@@ -239,7 +242,7 @@ impl<'a, 's> Measuring<'a, 's> {
         Ok(())
     }
 
-    /// Starts the command under a condition, with the user's commands before and after. A warm
+    /// Starts the command once under a condition, with the user's commands before and after. A warm
     /// start whose files were dropped from memory is preceded by an untimed one.
     pub(super) fn start(
         &mut self,

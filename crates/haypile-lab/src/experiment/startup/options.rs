@@ -152,7 +152,8 @@ pub struct StartupOptions {
 }
 
 impl StartupOptions {
-    /// Returns the number of starts of the command under each condition, and their time limit.
+    /// Returns the number of starts of the command under each condition, and the time limit of a
+    /// start.
     pub(super) fn schedule(&self) -> Schedule {
         Schedule {
             blocks: self.blocks,
@@ -169,12 +170,12 @@ impl StartupOptions {
     }
 }
 
-/// Whether the user asked for pictures of the starts over time.
+/// Whether the user asked for pictures of the starts' processes over time.
 pub(super) fn draws(exports: &ExportOptions, run: &RunOptions) -> bool {
     exports.timeline.is_some() || run.out.is_some() || run.json
 }
 
-/// A built-in experiment file of `startup`.
+/// A built-in experiment file of the experiment `startup`, for one well-known cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Preset {
     /// Python's bytecode.
@@ -202,7 +203,7 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// Returns the text of the built-in experiment file.
+    /// Returns the text of this built-in experiment file of `startup`.
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::Python => include_str!("presets/python.toml"),
@@ -219,7 +220,7 @@ impl Preset {
         }
     }
 
-    /// Returns the name of the built-in experiment file on the command line.
+    /// Returns the name of this built-in experiment file of `startup` on the command line.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Python => "python",
@@ -237,7 +238,7 @@ impl Preset {
     }
 }
 
-/// An environment variable and its value.
+/// An environment variable of started commands, with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
     /// The name of the environment variable.

@@ -49,7 +49,7 @@ const SWITCHES: [&str; 6] = [
 /// letters and digits are harmless as well.
 const HARMLESS: &str = "/._-+@=";
 
-/// The plan of a measurement of starts: commands, environment, schedule.
+/// The plan of measuring the starts of commands: command lines, environment variables and files.
 #[derive(Clone, Debug)]
 pub(super) struct StartPlan {
     pub(super) name: String,
@@ -60,11 +60,11 @@ pub(super) struct StartPlan {
     /// The second command, and both as a user would write them in a shell, with their variables.
     pair: Option<(Vec<String>, [String; 2])>,
     pub(super) ready: Ready,
-    /// Exit statuses that count as success, of a command that is ready when it exits.
+    /// Exit statuses that count as success of the started command, if it is ready when it exits.
     pub(super) accepted: Accepted,
-    /// The working directory of all commands.
+    /// The working directory of the started command and of the user's commands around it.
     pub(super) directory: PathBuf,
-    /// The file that each start reads from its standard input.
+    /// The file that each started command reads as its standard input.
     pub(super) input: Option<PathBuf>,
     /// Variables of all conditions.
     base: BTreeMap<String, String>,
@@ -83,15 +83,15 @@ pub(super) struct StartPlan {
     pub(super) cache: Vec<PathBuf>,
     pub(super) cold_paths: Vec<PathBuf>,
     pub(super) span: Option<PathBuf>,
-    /// Parameters of the case in addition to the commands.
+    /// Settings of the starts that results keep as parameters, in addition to the commands.
     pub(super) settings: Parameters,
-    /// Environment variables of this program that the commands do not get.
+    /// Environment variables of this program that the started commands do not get.
     pub(super) removed: Vec<String>,
-    /// Notes on the plan for the user.
+    /// Notes for the user on the plan, such as variables that may switch a cache off.
     pub(super) notes: Vec<String>,
 }
 
-/// The number of starts under each condition, and their time limit.
+/// The number of starts of a command under each condition, and the time limits of a start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Schedule {
     pub(super) blocks: u64,
@@ -102,7 +102,7 @@ pub(super) struct Schedule {
     pub(super) grace: Duration,
     /// Whether a start of each condition is traced for its system calls.
     pub(super) traces: bool,
-    /// Whether further starts are watched for pictures after the measurement.
+    /// Whether further starts are watched after the measurement, to draw their processes over time.
     pub(super) draws: bool,
     pub(super) max_processes: u32,
     pub(super) seed: u64,
@@ -157,7 +157,8 @@ impl<'a> Places<'a> {
 }
 
 impl StartPlan {
-    /// Creates the plan of measuring one command with and without its cache, in a scratch folder.
+    /// Creates the plan of measuring the starts of one command with and without its cache, in a
+    /// scratch folder.
     ///
     /// # Errors
     ///
@@ -231,7 +232,8 @@ impl StartPlan {
         Ok(plan)
     }
 
-    /// Creates the plan of comparing two commands, which run in the working directory.
+    /// Creates the plan of comparing the starts of two commands, which run in the working
+    /// directory.
     ///
     /// # Errors
     ///
@@ -279,7 +281,7 @@ impl StartPlan {
         Ok(plan)
     }
 
-    /// Returns the command of a condition, as a program and its arguments.
+    /// Returns the command that is started under a condition, as a program and its arguments.
     pub(super) fn command(&self, condition: Condition) -> &[String] {
         match &self.pair {
             Some((second, _)) if condition == Condition::Second => second,
@@ -288,13 +290,13 @@ impl StartPlan {
         }
     }
 
-    /// Returns the two commands with their environment variables; `None` for one command and its
-    /// cache.
+    /// Returns the two commands to compare, with their environment variables; `None` if one command
+    /// is measured with and without its cache.
     pub(super) fn pair(&self) -> Option<&[String; 2]> {
         self.pair.as_ref().map(|(_, written)| written)
     }
 
-    /// Returns the condition that the others are compared with (the reference).
+    /// Returns the condition of starts that is the reference, with which all others are compared.
     pub(super) fn reference(&self) -> Condition {
         if self.pair.is_some() { Condition::First } else { Condition::With }
     }
@@ -341,7 +343,7 @@ impl StartPlan {
         Ok(())
     }
 
-    /// Returns the conditions to measure.
+    /// Returns the conditions under which the command is started and measured.
     pub(super) fn conditions(&self) -> Vec<Condition> {
         let is_there = |condition: &Condition| match condition {
             Condition::With | Condition::Again => self.pair.is_none(),
@@ -352,7 +354,7 @@ impl StartPlan {
         Condition::ALL.into_iter().filter(is_there).collect()
     }
 
-    /// Returns the environment variables of starts under a condition.
+    /// Returns the environment variables that the command is started with under a condition.
     pub(super) fn environment(&self, condition: Condition) -> BTreeMap<String, String> {
         let mut environment = self.base.clone();
         let is_other = matches!(condition, Condition::Off | Condition::Second);
@@ -363,7 +365,7 @@ impl StartPlan {
         environment
     }
 
-    /// Returns the environment variables of the user's commands before and after a start.
+    /// Returns the environment variables of the user's commands that run before and after a start.
     pub(super) fn hook_environment(&self, condition: Condition) -> BTreeMap<String, String> {
         let mut environment = self.environment(condition);
         environment.insert("HAYPILE_CONDITION".to_owned(), condition.in_hooks().to_owned());

@@ -15,8 +15,8 @@ use crate::report::table::Table;
 /// of other programs.
 const MIN_WINDOW_NS: u64 = 200_000_000;
 
-/// Returns the tables of each command, warm and cold; if `explains`, with all known causes of the
-/// differences.
+/// Returns the tables of the measured starts of each command, warm and cold; if `explains`, with
+/// all known causes of the differences.
 pub(super) fn printout(samples: &[Sample], explains: bool) -> Printout {
     let mut printout = Printout::default();
     let all = cases(samples);
@@ -47,7 +47,8 @@ fn cold(case: &StartCase<'_>) -> bool {
     case.resident_share().is_some()
 }
 
-/// Returns the tables of a case: its conditions, their differences and the delay of cold starts.
+/// Returns the tables of one command's starts: its conditions, their differences, and the delay of
+/// cold starts.
 pub(super) fn case_tables(case: &StartCase<'_>, all: &[StartCase<'_>]) -> Vec<Table> {
     let warm = all.iter().find(|it| it.name == case.name && !cold(it)).filter(|_| cold(case));
     let costs = warm.and_then(|warm| cold_start::table(case, warm));
@@ -81,7 +82,7 @@ fn of_case(case: &StartCase<'_>, all: &[StartCase<'_>]) -> Printout {
     printout
 }
 
-/// Returns notes that a reader of a case's figures has to know.
+/// Returns notes that a reader of the figures of one command's starts has to know.
 pub(super) fn notes(case: &StartCase<'_>) -> Vec<String> {
     let mut notes: Vec<String> = source::note(case.name).into_iter().collect();
     let reference = case.samples(case.reference());

@@ -110,8 +110,9 @@ impl Measuring<'_, '_> {
     }
 }
 
-/// Returns the processor time, in nanoseconds, that all processors were not idle since the system
-/// started; it counts in ticks of about 10 ms. The KDE icon cache was measured by it.
+/// Returns the processor time, in nanoseconds, for which the processors of the machine were busy
+/// since the system started. It counts in ticks of about 10 ms. The KDE icon cache was measured by
+/// it.
 pub(super) fn machine_busy_ns() -> u64 {
     let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
     busy_ticks(&stat).unwrap_or(0)

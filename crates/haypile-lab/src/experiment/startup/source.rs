@@ -23,7 +23,7 @@ const SESSIONS: [Session; 2] = [
     },
 ];
 
-/// Returns a note with the published figures of the desktop session that a case stands for.
+/// Returns a note with the published figures of the desktop session that a case of starts imitates.
 pub(super) fn note(case: &str) -> Option<String> {
     let session = SESSIONS.iter().find(|session| session.case == case)?;
     let names = ["CPU, desktop", "start-up, desktop", "CPU, laptop", "start-up, laptop"];

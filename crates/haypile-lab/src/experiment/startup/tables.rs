@@ -10,7 +10,8 @@ use super::difference::{Difference, StartCase};
 use super::figures::{CPU, READY};
 use crate::report::table::{NOTHING, Table, Tone};
 
-/// Returns the table of figures under each condition; `None` if no start has succeeded.
+/// Returns the table of a command's figures (times, memory) under each condition; `None` if no
+/// start has succeeded.
 pub(super) fn conditions(case: &StartCase<'_>) -> Option<Table> {
     let figures = case.figures();
     let row = |condition: Condition| {
@@ -43,8 +44,8 @@ fn with_spread(figure: &Figure, estimate: &Estimate) -> String {
     }
 }
 
-/// Returns the table of differences of each condition from the one with the cache; `None` if
-/// nothing can be compared.
+/// Returns the table of differences between starts under each condition and the reference; `None`
+/// if nothing can be compared.
 pub(super) fn differences(case: &StartCase<'_>) -> Option<Table> {
     let is_nothing = |condition, figure| {
         case.estimate(condition, figure).is_none_or(|estimate| estimate.value <= 0.0)
@@ -85,12 +86,12 @@ pub(super) fn differences(case: &StartCase<'_>) -> Option<Table> {
     Some(Table::of_numbers(caption, &names, rows).with_text_in(&[1]).with_verdicts(2, tones))
 }
 
-/// Returns the ends of the interval of a difference, as text.
+/// Returns the two ends of the interval of a difference, with their signs, as text.
 pub(super) fn range(quantity: Quantity, ends: Interval) -> String {
     format!("{} to {}", quantity.write_signed(ends.low), quantity.write_signed(ends.high))
 }
 
-/// Returns the title of a case's table: the command and the state of the page cache, or the two
+/// Returns the title of a table on starts: the command and the state of the page cache, or the two
 /// commands.
 pub(super) fn title(case: &StartCase<'_>) -> String {
     match &case.pair {

@@ -10,8 +10,8 @@ use super::difference::{StartCase, cases};
 use super::figures::READY;
 use crate::report::chart::{Chart, Course, Form, Picture, Timelines, slug};
 
-/// Returns a picture over time for each command that was watched under two conditions: two warm
-/// starts side by side, and two cold ones below.
+/// Returns a picture of the processes over time for each command: warm starts with and without the
+/// cache side by side, and cold ones below.
 pub(super) fn figures<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<Picture> {
     let samples: Samples<'a> = samples.into_iter().collect();
     let cases = cases(samples.iter().copied());
@@ -99,7 +99,7 @@ fn note(case: &StartCase<'_>, condition: Condition) -> Option<String> {
     Some(format!("{median}; saved {saved}{}", share.unwrap_or_default()))
 }
 
-/// Returns the pictures over time of all commands, one below the other, as SVG.
+/// Returns the pictures of all commands' processes over time as SVG, one below the other.
 ///
 /// # Errors
 ///

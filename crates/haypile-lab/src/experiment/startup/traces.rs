@@ -18,8 +18,8 @@ const SCRATCH: &str = "{scratch}";
 /// The most files of an own cache that are named.
 const MOST_OWN: usize = 3;
 
-/// Returns the system calls of a trace that a result row keeps, compared with those of another
-/// condition. The scratch folder, whose name differs in each run, is `{scratch}` there.
+/// Converts the trace of a start to the system calls that a result row keeps, compared with those
+/// of another condition. The scratch folder, whose name differs in each run, is `{scratch}` there.
 pub(super) fn calls(trace: &CallTrace, other: Option<&CallTrace>, scratch: &Path) -> StartCalls {
     let is_only = |path: &PathBuf| other.is_some_and(|other| !other.files.contains_key(path));
     let mut only: Vec<(&PathBuf, &FileUse)> =

@@ -14,8 +14,8 @@ use super::row::watched;
 use super::traces;
 
 impl Measuring<'_, '_> {
-    /// Starts the command once under each condition, watched and traced. Returns the conditions
-    /// that can be measured.
+    /// Starts the command once under each condition, listing its processes, and once more to trace
+    /// its system calls. Returns the conditions that can be measured.
     pub(super) fn watch(&mut self, conditions: &[Condition]) -> Result<Vec<Condition>, Failure> {
         if let Some(setup) = &self.plan.setup {
             self.hook(self.plan.reference(), ("--setup", setup), "")?;

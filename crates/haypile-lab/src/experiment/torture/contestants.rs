@@ -10,7 +10,7 @@ use haypile_measure::torture::{Contestant, TortureCase, role};
 use super::TortureOptions;
 use crate::experiment::on_caches::listings;
 
-/// Returns every subject that is to be tortured, with its runner.
+/// Returns every cache that the experiment `torture` tests, with the program that runs it.
 pub(super) fn contestants(options: &TortureOptions) -> anyhow::Result<Vec<Contestant>> {
     let own = Arc::new(Runner::own()?);
     let rivals = listings(&options.rivals)?;

@@ -31,7 +31,8 @@ use super::{Ended, Experiment, Host};
 /// Directory whose files need no disk.
 const MEMORY: &str = "/dev/shm";
 
-/// The experiment `torture`: whether a cache survives the kill of its processes.
+/// The experiment `torture`: whether a cache keeps its entries intact when its processes are
+/// killed.
 pub(crate) struct TortureExperiment;
 
 impl Experiment for TortureExperiment {

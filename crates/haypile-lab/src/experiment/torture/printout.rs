@@ -11,7 +11,7 @@ use crate::experiment::on_caches::table::written;
 
 const NOTHING: &str = "-";
 
-/// Returns a table with a row for each torture case and subject, with errors below.
+/// Returns a table with a row for each torture case and cache, with errors below.
 pub(super) fn printout(samples: &[Sample], unsupported: &[(SubjectSpec, TortureCase)]) -> Printout {
     let header = [
         "Case",

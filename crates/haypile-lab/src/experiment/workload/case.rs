@@ -10,7 +10,7 @@ use haypile_measure::result::Parameters;
 use super::groups::{GROUPS, Groups, KEYS_PER_GROUP, LIMIT_BYTES, VALUE_BYTES};
 use super::kind::{Workload, population};
 
-/// Returns the cases of these RelStorage workloads, with values drawn from a seed.
+/// Returns a case for each of these RelStorage workloads, with values drawn from a seed.
 pub fn cases(workloads: &[Workload], seed: u64) -> Vec<Case> {
     let groups = Rc::new(Groups::new());
     let case = |&workload: &Workload| {
@@ -43,7 +43,7 @@ fn parameters(workload: Workload, groups: &Groups) -> Parameters {
 }
 
 /// Writes the job of a RelStorage workload into an empty directory, and returns the results to
-/// expect. The number of hits depends on the subject and its policy.
+/// expect. The number of hits depends on the cache and its policy.
 ///
 /// # Errors
 ///

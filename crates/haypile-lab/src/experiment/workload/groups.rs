@@ -9,7 +9,7 @@ use siphasher::sip::SipHasher24;
 /// Number of groups of keys in RelStorage's workloads.
 pub const GROUPS: u32 = 400;
 
-/// Number of keys in a group. Some keys are in several groups.
+/// Number of keys in each group of RelStorage's workloads. Some keys are in several groups.
 pub const KEYS_PER_GROUP: u32 = 400;
 
 /// Size of each value in RelStorage's workloads, in bytes.

@@ -117,7 +117,7 @@ pub struct BenchOptions {
 }
 
 impl BenchOptions {
-    /// Returns the two commands as the user wrote them.
+    /// Returns the two commands to compare, as the user wrote them.
     ///
     /// # Errors
     ///
@@ -131,8 +131,8 @@ impl BenchOptions {
         }
     }
 
-    /// Returns both commands as a user would write them in a shell, with their environment
-    /// variables.
+    /// Returns the two compared commands as a user would write them in a shell, with their
+    /// environment variables.
     pub(in super::super) fn written(&self, commands: [&str; 2]) -> [String; 2] {
         let assigned = |variable: &Variable| {
             let value = shlex::try_quote(&variable.value).unwrap_or_else(|_| "...".into());
@@ -145,8 +145,8 @@ impl BenchOptions {
         [one(&self.env_a, commands[0]), one(&self.env_b, commands[1])]
     }
 
-    /// Returns the settings for starting the commands that are not the default, as parameters of
-    /// the case.
+    /// Returns the settings for starting the compared commands that differ from the defaults, as
+    /// parameters of the case.
     pub(in super::super) fn settings(&self) -> Parameters {
         let input = self.input.as_ref().map(|input| input.display().to_string());
         let settings = [
@@ -179,7 +179,7 @@ impl BenchOptions {
         Ok(words)
     }
 
-    /// Returns the exit statuses that do not count as a failure.
+    /// Returns the exit statuses of the compared commands that do not count as a failure.
     pub(in super::super) fn accepted(&self) -> Accepted {
         match self.ignore_failure.as_deref() {
             None => Accepted::Success,
@@ -188,7 +188,7 @@ impl BenchOptions {
         }
     }
 
-    /// Returns the number of starts of each command, and their time limit.
+    /// Returns the number of starts of each compared command, and the time limit of a start.
     pub(in super::super) fn schedule(&self) -> Schedule {
         Schedule {
             blocks: self.blocks,

@@ -100,8 +100,8 @@ fn read(path: &Path) -> anyhow::Result<Vec<Timed>> {
     Ok(all)
 }
 
-/// Returns the starts of all conditions in hyperfine's JSON format, each condition as a command;
-/// `None` if no start succeeded.
+/// Returns the measured starts in hyperfine's JSON format, with each condition as a command; `None`
+/// if no start succeeded.
 ///
 /// # Errors
 ///

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Moments, Runs, Timed, exit_code, median};
 
-/// A result file in the format of hyperfine 1.
+/// A result file in the JSON format of hyperfine 1.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct FileOne {
     results: Vec<ResultOne>,
@@ -29,8 +29,8 @@ struct ResultOne {
     exit_codes: Vec<Option<i32>>,
 }
 
-/// Returns the starts in the format of hyperfine 1. The whole processor time is in `user`; `system`
-/// is 0.
+/// Converts measured starts to the JSON format of hyperfine 1. The whole processor time is in
+/// `user`; `system` is 0.
 pub(super) fn write(all: &[Runs<'_>]) -> FileOne {
     let result = |runs: &Runs<'_>| {
         let times = runs.times();
@@ -52,7 +52,7 @@ pub(super) fn write(all: &[Runs<'_>]) -> FileOne {
     FileOne { results: all.iter().filter_map(result).collect() }
 }
 
-/// Reads a result file in the format of hyperfine 1.
+/// Reads the commands and their times from a result file of hyperfine 1.
 pub(super) fn read(text: &[u8]) -> serde_json::Result<Vec<Timed>> {
     let file: FileOne = serde_json::from_slice(text)?;
     let timed = |result: ResultOne| {

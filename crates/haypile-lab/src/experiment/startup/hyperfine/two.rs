@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Moments, Runs, Timed, exit_code, median, seconds};
 
-/// A result file in the format of hyperfine 2.
+/// A result file in the JSON format of hyperfine 2.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct FileTwo {
     schema_version: u32,
@@ -78,7 +78,7 @@ struct Summarised {
 const SECOND: &str = "second";
 const BYTE: &str = "byte";
 
-/// Returns the starts in the format of hyperfine 2.
+/// Converts measured starts to the JSON format of hyperfine 2.
 pub(super) fn write(all: &[Runs<'_>]) -> FileTwo {
     let value = |value: f64, unit: &str| Measured { value, unit: Some(unit.to_owned()) };
     let bytes = |sample: &Sample| sample.memory_bytes.map(|bytes| bytes as f64);
@@ -115,7 +115,7 @@ pub(super) fn write(all: &[Runs<'_>]) -> FileTwo {
     }
 }
 
-/// Reads a result file in the format of hyperfine 2.
+/// Reads the commands and their times from a result file of hyperfine 2.
 pub(super) fn read(text: &[u8]) -> serde_json::Result<Vec<Timed>> {
     let file: FileTwo = serde_json::from_slice(text)?;
     file.results.into_iter().map(timed).collect()
