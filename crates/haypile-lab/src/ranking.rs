@@ -4,49 +4,51 @@ use haypile_measure::figure::{CPU, CaseNotes, Estimate, HIT_RATIO, MEMORY, SERVE
 use haypile_measure::result::{Identity, Parameters, Sample, Samples, SubjectId};
 use haypile_measure::statistics::Effect;
 
-/// The results of all subjects in one case of a run.
+/// The results of all measured caches in one case of a run.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Ranking {
-    /// The name of the case.
+    /// The name of the measured case, such as `get-hit`.
     pub case: String,
-    /// The parameters of the case.
+    /// The parameters of the measured case, such as the number of keys.
     pub parameters: Parameters,
-    /// The figures of the subjects, in the order in which the user named them.
+    /// The figures of the measured caches, in the order in which the user named them.
     pub subjects: Vec<Figures>,
 }
 
-/// The measured figures of one subject in one case.
+/// The measured figures (times, hit ratio, memory) of one cache in one case.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Figures {
-    /// The subject: a cache, and the program that ran it.
+    /// The measured cache, with the program that ran it.
     pub subject: SubjectId,
-    /// Processor time per operation ([`CPU`]); `None` if nothing was measured.
+    /// Processor time of the cache per operation ([`CPU`]); `None` if nothing was measured.
     pub cpu: Option<Estimate>,
-    /// Wall time per operation ([`WALL`]); `None` if nothing was measured.
+    /// Wall time of the cache per operation ([`WALL`]); `None` if nothing was measured.
     pub wall: Option<Estimate>,
-    /// Processor time of the cache's server per operation ([`SERVER`]); `None` if it has none.
+    /// Processor time of the cache's server per operation ([`SERVER`]); `None` if the cache has no
+    /// server.
     pub server: Option<Estimate>,
-    /// Processor time relative to that of the first subject, from the blocks that both have;
-    /// without the server's.
+    /// Processor time relative to that of the first cache, from the blocks that both have; without
+    /// the servers' time.
     pub relative: Option<Effect>,
-    /// Hit ratio of all reads ([`HIT_RATIO`]); `None` if nothing is read.
+    /// Hit ratio of all reads of the cache ([`HIT_RATIO`]); `None` if nothing is read.
     pub hit_ratio: Option<Estimate>,
-    /// Resident memory of the process ([`MEMORY`]); `None` if it was not measured.
+    /// Resident memory of the process with the cache ([`MEMORY`]); `None` if it was not measured.
     pub memory: Option<Estimate>,
-    /// The number of samples that are errors.
+    /// The number of this cache's samples that are errors.
     pub errors: u64,
-    /// The text of the subject's first error.
+    /// The text of the first error among this cache's samples.
     pub first_error: Option<String>,
-    /// The processor time per operation of each block, in their order.
+    /// The processor time per operation in each block (round of the experiment), in the blocks'
+    /// order.
     pub costs: Vec<f64>,
-    /// Notes for people on facts that medians do not show.
+    /// Notes for people on facts about the samples that medians do not show.
     pub notes: Vec<String>,
 }
 
-/// Groups the samples of one run by case and subject. Cases are in the order of `samples`, subjects
-/// in that of `subjects`: the names of caches and of the programs that ran them.
+/// Groups the samples of one run by case and cache. Cases are in the order of `samples`, caches in
+/// that of `subjects`: the names of caches and of the programs that ran them.
 pub fn rankings(samples: &[Sample], subjects: &[(String, String)]) -> Vec<Ranking> {
     let ranking = |case: &Samples<'_>| {
         let notes = CaseNotes::of(case);

@@ -11,7 +11,7 @@ pub use printout::{line, machine, table};
 /// Caches of others that a first look measures where they are there.
 const OTHERS: [&str; 3] = ["memcached", "redis", "sqlite"];
 
-/// A short run of an experiment, one step of `haypile lab`'s first look.
+/// A short run of an experiment: one step of the overview that `haypile lab` measures first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Measures hits, misses and writes in this process and in a file.
@@ -36,12 +36,12 @@ const KEYS: &str = "10000";
 const KEYS_OF_OTHERS: &str = "3000";
 
 impl Step {
-    /// All steps of the first look, in their order.
+    /// All steps of the overview that `haypile lab` measures first, in their order.
     pub const ALL: [Self; 5] =
         [Self::Caches, Self::Others, Self::Threads, Self::Restart, Self::Kills];
 
-    /// Returns the words of the step's command after `haypile lab`; `None` if there is nothing to
-    /// measure.
+    /// Returns the words of the step's command after `haypile lab`; `None` if no other cache is
+    /// installed for the step to measure.
     pub fn command(self, others: &[SubjectSpec]) -> Option<Vec<String>> {
         let names: Vec<String> = others.iter().map(ToString::to_string).collect();
         let names = names.join(",");
@@ -95,8 +95,8 @@ impl Step {
     }
 }
 
-/// Returns the other caches that can be measured here; and for each of the rest, the reason why it
-/// cannot and how to install it.
+/// Returns the caches of others that can be measured here; and for each of the rest, the reason why
+/// it cannot and how to install it.
 pub fn others() -> (Vec<SubjectSpec>, Vec<String>) {
     let mut installed = Installed::default();
     let (mut here, mut notes) = (Vec::new(), Vec::new());

@@ -31,7 +31,8 @@ pub fn machine(machine: &Machine) -> String {
     text
 }
 
-/// Returns the table of costs: a row for each kind of operation, and a column for each cache.
+/// Returns the table of the times of cache operations: a row for each kind of operation, and a
+/// column for each cache.
 pub fn table(samples: &[Sample], cores: u64) -> Printout {
     let mut printout = Printout::default();
     let all: Samples<'_> =
@@ -71,8 +72,8 @@ pub fn table(samples: &[Sample], cores: u64) -> Printout {
     printout
 }
 
-/// Returns a sentence with the result of a step; `None` for a step that is part of the table, or
-/// has no results.
+/// Returns a sentence with the result of a step of the overview; `None` for a step that is part of
+/// the table, or has no results.
 pub fn line(step: Step, samples: &[Sample]) -> Option<String> {
     let all: Samples<'_> = samples.iter().collect();
     let text = match step {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::topic::{Texts, Topic};
 use super::wording::Wording;
 
-/// The description of an experiment, independent of its results.
+/// The description of an experiment for the report: its question, method and source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct About {
     /// The heading of the experiment's section.
@@ -19,7 +19,8 @@ pub(crate) struct About {
 }
 
 impl About {
-    /// Returns the description with the question, method and source of a user's experiment file.
+    /// Returns the experiment's description with the question, method and source of a user's
+    /// experiment file.
     pub(crate) fn worded(self, wording: &Wording) -> Self {
         Self {
             title: self.title,
@@ -62,8 +63,8 @@ pub(crate) fn about_simulations() -> About {
     }
 }
 
-/// Returns the description of an experiment; for an unknown one, the method that all measurements
-/// share.
+/// Returns the description of an experiment for the report; for an unknown one, the method that all
+/// measurements share.
 pub(crate) fn about(topic: Option<&dyn Topic>) -> About {
     match topic {
         Some(topic) => {

@@ -9,39 +9,39 @@ use haypile_sim::plot::drawing::text::printable;
 
 use haypile_measure::figure::{CaseNotes, Estimate, Figure};
 
-/// A case with the results of all subjects that were measured in it.
+/// A case with the results of all caches that were measured in it.
 pub(crate) struct Case<'a> {
     pub(crate) name: String,
     pub(crate) parameters: &'a Parameters,
-    /// The subjects of the case with their samples, in the order of the samples.
+    /// The caches measured in the case, with their samples, in the order of the samples.
     pub(crate) entrants: Vec<Entrant<'a>>,
 }
 
-/// A subject in a case, with its samples.
+/// A cache measured in a case, with its samples.
 pub(crate) struct Entrant<'a> {
-    /// The name of the subject, with the program that ran it if several did.
+    /// The name of the measured cache, with the program that ran it if several did.
     pub(crate) label: String,
     pub(crate) samples: Samples<'a>,
 }
 
-/// The cheapest subject of a case, and how the others compare with it.
+/// The cheapest cache of a case, and how the other caches compare with it.
 pub(crate) struct Lead<'a> {
     pub(crate) first: &'a Entrant<'a>,
     pub(crate) estimate: Estimate,
-    /// The subject with the second-lowest cost, if there is one.
+    /// The cache with the second-lowest cost, if there is one.
     pub(crate) next: Option<Next<'a>>,
-    /// The labels of the subjects that are not shown to differ from the cheapest.
+    /// The names of the caches whose cost is not shown to differ from the cheapest.
     pub(crate) level: Vec<String>,
 }
 
-/// A subject compared with the cheapest one of its case.
+/// A cache compared with the cheapest one of its case, with the verdict.
 pub(crate) struct Next<'a> {
     pub(crate) entrant: &'a Entrant<'a>,
     pub(crate) difference: Difference,
     pub(crate) verdict: Verdict,
 }
 
-/// Returns the cases of the samples, in the order of the samples.
+/// Groups samples by case (a measurement with its parameters), in the order of the samples.
 pub(crate) fn cases<'a>(samples: &Samples<'a>) -> Vec<Case<'a>> {
     samples.cases().iter().map(Case::new).collect()
 }
@@ -65,12 +65,13 @@ impl<'a> Case<'a> {
         if words.is_empty() { self.name.clone() } else { format!("{}, {words}", self.name) }
     }
 
-    /// Returns the value of a parameter of the case that is a number.
+    /// Returns the value of the case's parameter with this name, if it is a whole number.
     pub(crate) fn number(&self, name: &str) -> Option<u64> {
         self.parameters.get(name)?.as_u64()
     }
 
-    /// Returns the notes on facts that medians do not show, each with the label of its subject.
+    /// Returns the notes on facts that medians do not show, each with the name of the cache that it
+    /// is about.
     pub(crate) fn notes(&self) -> Vec<(&str, String)> {
         let all = self.entrants.iter().flat_map(|one| one.samples.iter().copied()).collect();
         let notes = CaseNotes::of(&all);
@@ -85,7 +86,7 @@ impl<'a> Case<'a> {
         self.entrants.iter().find(|entrant| entrant.label == label)
     }
 
-    /// Returns the subjects that have an estimate of this cost, the cheapest first.
+    /// Returns the caches of the case that have an estimate of this cost, the cheapest first.
     pub(crate) fn ranking(&self, cost: &Figure) -> Vec<(&Entrant<'a>, Estimate)> {
         let with = |entrant| Some((entrant, Entrant::estimate(entrant, cost)?));
         let mut ranking: Vec<_> = self.entrants.iter().filter_map(with).collect();
@@ -93,8 +94,8 @@ impl<'a> Case<'a> {
         ranking
     }
 
-    /// Returns the cheapest subject among those that take part, by this cost; `None` if the cost
-    /// was measured for none.
+    /// Returns the cheapest cache of the case, by this cost, among those that `takes_part` selects;
+    /// `None` if the cost was measured for none.
     pub(crate) fn lead(
         &self,
         cost: &Figure,
@@ -116,7 +117,7 @@ impl<'a> Entrant<'a> {
         figure.of(&self.samples)
     }
 
-    /// Compares the cost of this subject with that of another one.
+    /// Compares the cost of this cache with that of another one, and returns the verdict.
     pub(crate) fn over(&'a self, other: &Entrant<'_>, cost: &Figure) -> Option<Next<'a>> {
         let (old, new) = (cost.values(&other.samples), cost.values(&self.samples));
         let difference = Difference::of(&old, &new).ok()?;
@@ -125,18 +126,18 @@ impl<'a> Entrant<'a> {
         Some(Next { entrant: self, difference, verdict })
     }
 
-    /// Returns the subject's samples without errors.
+    /// Returns the samples of this cache that are not errors.
     pub(crate) fn good(&self) -> impl Iterator<Item = &'a Sample> {
         self.samples.iter().copied().filter(|sample| sample.error.is_none())
     }
 
-    /// Returns the number of the subject's samples that are errors.
+    /// Returns the number of this cache's samples that are errors.
     pub(crate) fn errors(&self) -> usize {
         self.samples.len() - self.good().count()
     }
 }
 
-/// Returns the labels of the subjects of all cases, in order of first appearance.
+/// Returns the names of the caches measured in all cases, in order of first appearance.
 pub(crate) fn labels<'c>(cases: impl Iterator<Item = &'c Case<'c>>) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
     for entrant in cases.flat_map(|case| &case.entrants) {

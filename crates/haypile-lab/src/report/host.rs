@@ -23,27 +23,28 @@ pub(crate) struct KnownMachine {
     programs: Vec<Program>,
 }
 
-/// A machine with a build of Haypile, for a section, and the commands that were run there.
+/// A machine with a build of Haypile, for a section of the report, and the commands that were run
+/// there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Host {
-    /// The number of the machine, from 1.
+    /// The number of the machine among those of the report, from 1.
     pub(crate) machine: usize,
-    /// The machine's processor.
+    /// The name of the machine's processor.
     pub(crate) processor: String,
     /// The version and the commit of the build of Haypile.
     pub(crate) program: String,
-    /// The load of the machine before the runs began.
+    /// The load average of the machine before the runs began.
     pub(crate) load: String,
-    /// The times at which the runs began.
+    /// The time at which the runs on this machine began, or the first and the last.
     pub(crate) started: String,
     /// Reasons to doubt the results, such as load on the machine.
     pub(crate) warnings: Vec<String>,
-    /// The command lines of the runs.
+    /// The command lines of the runs on this machine.
     pub(crate) commands: Vec<String>,
 }
 
 impl Machines {
-    /// Returns the machines of the report, in the order of their numbers.
+    /// Returns the distinct machines of the report, in the order of their numbers.
     pub(crate) fn all(&self) -> &[KnownMachine] {
         &self.0
     }
@@ -64,7 +65,7 @@ impl Machines {
 }
 
 impl KnownMachine {
-    /// Returns facts about the machine, each a name and a value.
+    /// Returns facts about the machine (processor, memory, kernel), each as a name and a value.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let machine = &self.machine;
         vec![
@@ -104,7 +105,8 @@ impl KnownMachine {
     }
 }
 
-/// Returns the machines of these runs, with their load, and messages about what is left out.
+/// Returns the machines on which these runs were made, with their load, and messages about what is
+/// left out.
 pub(crate) fn hosts(
     runs: &[&Run],
     samples: &Samples<'_>,

@@ -19,12 +19,12 @@ const MAX_FILE_BYTES: u64 = 256 << 20;
 /// The input of a report: result rows and simulations.
 #[derive(Clone, Debug, Default)]
 pub struct Input {
-    /// Files of result rows, each with its name without folder and extension.
+    /// Result files with their rows, each with its name without folder and extension.
     pub(crate) files: Vec<(String, Results)>,
     pub(crate) simulations: Vec<Simulations>,
-    /// The names of the files that were read, as the user gave them.
+    /// The paths that the report was made of, as the user gave them.
     pub(crate) sources: Vec<String>,
-    /// Warnings about files and lines that were skipped.
+    /// Warnings about files and lines of the input that were skipped.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -56,12 +56,13 @@ pub fn read(paths: &[PathBuf]) -> Result<Input, ReportError> {
 }
 
 impl Input {
-    /// Returns warnings about files and lines that were skipped.
+    /// Returns warnings about files and lines of the input that were skipped.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Returns the figures of all result rows, by file and experiment; simulations have none.
+    /// Returns the figures of all result rows of the input, by file and experiment; simulations
+    /// have none.
     pub fn findings(&self, topics: &Topics) -> Findings {
         let mut findings = Vec::new();
         for (_, results) in &self.files {

@@ -110,7 +110,8 @@ impl Report {
         Self { sections, machines, sources: input.sources.clone(), warnings }
     }
 
-    /// Returns the answers of all experiments as lines for a terminal; long answers are shortened.
+    /// Returns the report's answer for each experiment as lines for a terminal; long answers are
+    /// shortened.
     pub fn answers(&self) -> impl Iterator<Item = String> {
         self.sections.iter().flat_map(Section::in_short)
     }

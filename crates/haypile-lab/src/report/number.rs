@@ -15,7 +15,7 @@ pub(crate) fn count(number: usize, one: &str) -> String {
     if number == 1 { format!("1{NBSP}{one}") } else { format!("{number}{NBSP}{one}s") }
 }
 
-/// Returns up to `most` of the names with commas between them, and "and N more" for the others.
+/// Returns up to `most` names with commas between them, and "and N more" for the others.
 pub(crate) fn first(names: &[String], most: usize) -> String {
     let shown = names.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(most) {

@@ -8,20 +8,21 @@ use haypile_sim::plot::drawing::text::printable;
 use super::topic::Topics;
 use super::wording::Wording;
 
-/// The samples of one experiment in one file that ask the same question, and so were measured
-/// together.
+/// The samples of one experiment in one result file that ask the same question, and so were
+/// measured together.
 pub(crate) struct ReportPart<'a> {
     pub(crate) experiment: &'a str,
     pub(crate) file: &'a str,
-    /// The question of a user's experiment file; `None` for the experiment's own.
+    /// The question, method and source of a user's experiment file; `None` for the experiment's
+    /// own.
     pub(crate) wording: Option<Wording>,
     pub(crate) samples: Samples<'a>,
     results: &'a Results,
 }
 
 impl<'a> ReportPart<'a> {
-    /// Divides the results of a file into parts by experiment and question, ordered by name, then
-    /// as they were asked.
+    /// Divides the samples of a result file into parts by experiment and question, for one section
+    /// of the report each. The parts are ordered by name, then as they were asked.
     pub(crate) fn all(file: &'a str, results: &'a Results, topics: &Topics) -> Vec<Self> {
         let mut wordings: Vec<Option<Wording>> = vec![None];
         let mut places: BTreeMap<Option<Wording>, usize> = BTreeMap::from([(None, 0)]);
@@ -49,19 +50,19 @@ impl<'a> ReportPart<'a> {
         samples.into_iter().map(part).collect()
     }
 
-    /// Whether both parts are of the same result file, by identity and not by its name.
+    /// Whether both parts of a report are of the same result file, by identity and not by its name.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         std::ptr::eq(self.results, other.results)
     }
 
-    /// Returns the runs that these samples are from.
+    /// Returns the runs that the samples of this part of the report are from.
     pub(crate) fn runs(&self) -> Vec<&'a Run> {
         let named: BTreeSet<&str> = self.samples.iter().map(|sample| sample.run.as_str()).collect();
         self.results.runs.iter().filter(|run| named.contains(run.run.as_str())).collect()
     }
 
-    /// Returns the distinct experiment files that asked the question; none for the experiment's own
-    /// question.
+    /// Returns the distinct experiment files that asked the question of this part; none for the
+    /// experiment's own question.
     pub(crate) fn experiment_files(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         if self.wording.is_some() {

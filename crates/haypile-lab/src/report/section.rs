@@ -27,47 +27,50 @@ const MAX_LINE_CHARS: usize = 1_000;
 /// Longest text of an error that is shown, in characters.
 const MAX_ERROR_CHARS: usize = 1_000;
 
-/// The section of an experiment: its question, its answer, and the results that support it.
+/// The report's section on an experiment: its question, its answer, and the results that support
+/// it.
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
     /// The name of the experiment on the command line.
     pub(crate) experiment: String,
-    /// The name of the result file, if several files have this experiment.
+    /// The name of the result file, if several files of the report have this experiment.
     pub(crate) file: Option<String>,
-    /// The names of the experiment files that ask this question; none for the experiment's own question.
+    /// The names of the users' experiment files that ask the section's question; none for the
+    /// experiment's own question.
     pub(crate) experiment_files: Vec<String>,
-    /// The anchor of the section within the page.
+    /// The anchor by which links reach the section within the page.
     pub(crate) anchor: String,
     pub(crate) about: About,
     /// A warning before the answer that other work on the machine disturbed the samples.
     pub(crate) disturbed: Option<String>,
     pub(crate) body: Body,
-    /// Latencies of single operations, if the rows have them.
+    /// Latencies of single operations; `None` if no sample has any.
     pub(crate) latencies: Option<Latencies>,
-    /// The numbers of samples, runs and errors, in words.
+    /// The numbers of samples, runs and errors of the section, in words.
     pub(crate) extent: String,
     pub(crate) failures: Vec<FailedSamples>,
     pub(crate) hosts: Vec<Host>,
 }
 
-/// The content of an experiment's section: answer, tables and charts.
+/// The content of an experiment's section in the report: answer, tables and charts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Body {
-    /// The answer, in one sentence; long answers continue in `answers`.
+    /// The answer to the experiment's question, in one sentence; long answers continue in
+    /// `answers`.
     pub(crate) answer: String,
     pub(crate) answers: Vec<String>,
-    /// Notes that a reader of the answer has to know.
+    /// Notes that a reader of the experiment's answer has to know.
     pub(crate) notes: Vec<String>,
-    /// Charts as wide as the text.
+    /// Charts of the section that are as wide as the text.
     pub(crate) figures: Vec<Picture>,
-    /// Small charts that stand in a row.
+    /// Small charts of the section that stand in a row.
     pub(crate) multiples: Vec<Picture>,
     pub(crate) tables: Vec<Table>,
     /// Messages about results that the section leaves out.
     pub(crate) left_out: Vec<String>,
 }
 
-/// Latencies of single operations: charts and a table.
+/// The latencies of single cache operations, as charts and a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Latencies {
     /// A chart of latencies for each case and kind of operation.
@@ -85,8 +88,8 @@ pub(crate) struct FailedSamples {
 }
 
 impl Section {
-    /// Returns the answer as lines for a terminal, after a warning if the samples were disturbed.
-    /// Parts that do not fit are counted.
+    /// Returns the experiment's answer as lines for a terminal, after a warning if the samples were
+    /// disturbed. Parts that do not fit are counted.
     pub(crate) fn in_short(&self) -> Vec<String> {
         let Body { answer, answers, .. } = &self.body;
         let mut lines = vec![match &self.disturbed {
@@ -98,8 +101,8 @@ impl Section {
         lines.iter().map(|line| bounded(line, MAX_LINE_CHARS)).collect()
     }
 
-    /// Creates the section of an experiment's samples, of which there is at least one. The result
-    /// file is named if several have this experiment. Its machines are added to those of the
+    /// Creates the report's section on an experiment's samples, of which there is at least one. The
+    /// result file is named if several have this experiment. Its machines are added to those of the
     /// report.
     pub(crate) fn of(
         part: &ReportPart<'_>,
@@ -151,7 +154,7 @@ fn disturbed(runs: &[&Run], samples: &[&Sample]) -> Option<String> {
     disturbance(samples.iter().copied(), cores)
 }
 
-/// Returns an anchor for a section of the page: letters, digits and hyphens.
+/// Returns an anchor for a section of the report's page: letters, digits and hyphens.
 pub(crate) fn anchor(experiment: &str, file: Option<&str>, asked_by: Option<&str>) -> String {
     let file = file.filter(|file| *file != experiment);
     let words: Vec<&str> = [Some(experiment), file, asked_by].into_iter().flatten().collect();

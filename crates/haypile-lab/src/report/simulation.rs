@@ -5,14 +5,14 @@ use serde::{Deserialize, Deserializer};
 /// The version of the document that is known.
 const VERSION: u64 = 1;
 
-/// The simulations of one or several traces.
+/// The results of simulating eviction policies on one or several traces.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct Simulations {
     version: u64,
     pub(crate) traces: Vec<Trace>,
 }
 
-/// The simulation results of one trace.
+/// The results of simulating eviction policies on one trace.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct Trace {
     #[serde(rename = "trace")]
@@ -27,23 +27,23 @@ pub(crate) struct Trace {
     pub(crate) lru_curve: Vec<CurvePoint>,
 }
 
-/// The simulated result of one policy at one size.
+/// The simulated result of one eviction policy at one cache size.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct SimulatedOutcome {
     pub(crate) policy: String,
     pub(crate) capacity: u64,
-    /// The hit ratio; NaN if there are no reads.
+    /// The hit ratio of the simulated policy; 0 if the trace has no reads.
     #[serde(deserialize_with = "null_is_zero")]
     pub(crate) hit_ratio: f64,
     pub(crate) byte_hit_ratio: Option<f64>,
 }
 
-/// A point of the curve of LRU's miss ratio over sizes.
+/// A point of the curve of LRU's miss ratio over cache sizes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct CurvePoint {
     pub(crate) capacity: u64,
     pub(crate) miss_ratio: f64,
-    /// The error of the miss ratio; NaN if the curve is neither exact nor sampled.
+    /// The error of the point's miss ratio; 0 if the curve is neither exact nor sampled.
     #[serde(deserialize_with = "null_is_zero")]
     pub(crate) error: f64,
 }

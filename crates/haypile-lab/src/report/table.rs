@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use haypile_measure::statistics::Verdict;
 
-/// A table of the report, whose first column names the subject of the row.
+/// A table of the report, whose first column names what the row is about.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Table {
     pub(crate) caption: String,
     pub(crate) columns: Vec<TableColumn>,
-    /// The rows, with a cell for each column.
+    /// The rows of the table, with a cell for each column.
     pub(crate) rows: Vec<Vec<String>>,
     /// Whether the table is folded until the reader opens it.
     pub(crate) is_detail: bool,
@@ -17,8 +17,8 @@ pub(crate) struct Table {
     pub(crate) verdicts: Option<(usize, Vec<Tone>)>,
 }
 
-/// The tone of a verdict (good, bad or neutral), which pages show by a colour in addition to the
-/// words.
+/// The tone of a verdict (good, bad or neutral), which report pages show by a colour in addition to
+/// the words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// A difference is shown, and the subject is better.
@@ -32,7 +32,7 @@ pub(crate) enum Tone {
 }
 
 impl Tone {
-    /// Returns the tone of a verdict on a cost: lower is better.
+    /// Returns the tone of a verdict on a cost, of which less is better.
     pub(crate) fn of(verdict: Verdict) -> Self {
         match verdict {
             Verdict::Faster | Verdict::FasterOnAverage => Self::Better,
@@ -43,18 +43,18 @@ impl Tone {
     }
 }
 
-/// A column of a table.
+/// A column of a report's table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TableColumn {
     pub(crate) name: String,
-    /// Whether the column holds numbers, which are right-aligned.
+    /// Whether the table's column holds numbers, which are right-aligned.
     pub(crate) is_number: bool,
 }
 
 /// Most columns that have room next to each other on a screen of 1,280 pixels.
 const MAX_COLUMNS: usize = 14;
 
-/// The text of a cell without a measurement.
+/// The text of a table's cell for which nothing was measured.
 pub(crate) const NOTHING: &str = "–";
 
 impl Table {
@@ -68,7 +68,7 @@ impl Table {
         Self { caption, columns, rows, is_detail: false, verdicts: None }
     }
 
-    /// Returns the table with text in these columns as well.
+    /// Returns the table with these columns marked as text instead of numbers.
     pub(crate) fn with_text_in(mut self, columns: &[usize]) -> Self {
         for &at in columns {
             self.columns[at].is_number = false;
@@ -76,7 +76,8 @@ impl Table {
         self
     }
 
-    /// Returns the table with verdicts in a column: `tones` has one for each row.
+    /// Returns the table with one column marked as verdicts: `tones` has the tone of each row's
+    /// verdict.
     pub(crate) fn with_verdicts(mut self, column: usize, tones: Vec<Tone>) -> Self {
         self.columns[column].is_number = false;
         self.verdicts = Some((column, tones));

@@ -8,7 +8,7 @@ use haypile_measure::result::Samples;
 use super::case::Case;
 use super::section::Body;
 
-/// An experiment as a report sees it: the texts about it, and how its results are shown.
+/// An experiment as a report needs it: the texts about it, and how its results are shown.
 pub(crate) trait Topic: Sync {
     /// Returns its name in results.
     fn name(&self) -> &'static str;
@@ -26,7 +26,7 @@ pub(crate) trait Topic: Sync {
     fn body(&self, samples: &Samples<'_>, cases: &[Case<'_>]) -> Body;
 }
 
-/// The question, method and source of an experiment.
+/// The question, method and source of an experiment, for its section in a report.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Texts {
     pub(crate) question: &'static str,
@@ -43,13 +43,13 @@ impl Topics {
         Self(topics.into_iter().map(boxed).collect())
     }
 
-    /// Returns the position of an experiment in the order of sections; unknown ones come last.
+    /// Returns the position of an experiment's section in a report; unknown experiments come last.
     pub(crate) fn place(&self, name: &str) -> usize {
         self.0.iter().position(|topic| topic.name() == name).unwrap_or(usize::MAX)
     }
 
-    /// Returns the figures of an experiment's samples; of an unknown experiment, those of measured
-    /// caches.
+    /// Returns the figures that an experiment reports of its samples; for an unknown experiment,
+    /// those of measured caches.
     pub(crate) fn findings(&self, experiment: &str, samples: &Samples<'_>) -> Findings {
         match self.named(experiment) {
             Some(topic) => topic.findings(samples),

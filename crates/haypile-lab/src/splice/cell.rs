@@ -13,7 +13,8 @@ use super::marker::{Figure, Marker};
 /// The mark of a cell where nothing was measured.
 const NOTHING: &str = "-";
 
-/// The samples of a table's cell, with those of the baseline to which it is relative.
+/// The samples behind a cell of a document's table, with those of the baseline that the cell is
+/// relative to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell<'a> {
     pub(super) samples: Samples<'a>,
@@ -21,7 +22,7 @@ pub(super) struct Cell<'a> {
 }
 
 impl Cell<'_> {
-    /// Returns a figure of the cell as text.
+    /// Returns a figure (such as processor time) of the table cell's samples, as text.
     pub(super) fn figure(&self, figure: &Figure, marker: &Marker) -> String {
         if let Figure::Count(name) = figure {
             let count = figure::count(&self.samples, name);
@@ -44,7 +45,8 @@ impl Cell<'_> {
         }
     }
 
-    /// Returns the number by which a cell is sorted; cells without results come last.
+    /// Returns the number by which a table's cell is sorted among others; cells without results
+    /// come last.
     pub(super) fn rank(&self, figure: &Figure, marker: &Marker) -> f64 {
         let value = |figure: &figure::Figure| figure.of(&self.samples).map(|found| found.value);
         let rank = match figure {
@@ -89,7 +91,7 @@ impl Cell<'_> {
     }
 }
 
-/// Returns a ratio as text, or a dash for `None`.
+/// Returns a hit ratio as text, or a dash for `None`.
 pub(super) fn ratio(ratio: Option<f64>) -> String {
     ratio.map_or(NOTHING.to_owned(), |ratio| Quantity::HitRatio.write(ratio))
 }

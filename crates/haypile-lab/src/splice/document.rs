@@ -8,7 +8,7 @@ const CLOSE: &str = "-->";
 /// The fences of blocks of code.
 const FENCES: [&str; 2] = ["```", "~~~"];
 
-/// A part of a document: text, or a table with its marker.
+/// A part of a Markdown document: text that stays, or a table that is made from results.
 #[derive(Debug, PartialEq)]
 pub(super) enum Piece<'a> {
     /// A text that stays as it is.
@@ -28,8 +28,8 @@ pub(super) enum Piece<'a> {
     },
 }
 
-/// Splits a document into texts and tables, in their order: concatenated they are the document. An
-/// error names the line.
+/// Splits a Markdown document into texts and tables, in their order: concatenated they are the
+/// document. An error names the line.
 pub(super) fn pieces(text: &str) -> Vec<Result<Piece<'_>, (usize, MarkerProblem)>> {
     let mut pieces = Vec::new();
     let mut fence: Option<&str> = None;

@@ -21,7 +21,7 @@ pub(super) enum Figure {
     Count(String),
 }
 
-/// A column of a document's table: a name or a figure.
+/// A column of a document's table: a field or parameter of the samples, or a measured figure.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum SpliceColumn {
     /// A field or parameter by name, which distinguishes rows.
@@ -30,27 +30,28 @@ pub(super) enum SpliceColumn {
     Figure(Figure),
 }
 
-/// The table that a comment (`<!-- table: ... -->`) in a document asks for.
+/// The settings of a table, from the comment (`<!-- table: ... -->`) in a document that asks for
+/// it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Marker {
-    /// The file or directory of results.
+    /// The path of the file or directory with the table's results.
     pub(super) results: String,
     /// The columns of the table, in their order.
     pub(super) columns: Vec<SpliceColumn>,
     /// Fields or parameters whose values become columns of the table.
     pub(super) across: Vec<String>,
-    /// Columns that sort the rows; if empty, those with names sort them.
+    /// Columns by which the table's rows are sorted; if empty, by those of fields and parameters.
     pub(super) sort: Vec<String>,
-    /// The subject to which the others are relative; its own value is 1.0 times.
+    /// The cache to which the others of the table are relative; its own value is 1.0 times.
     pub(super) baseline: Option<String>,
-    /// The metric that the column `times` compares.
+    /// The measured cost that the table's column `times` compares, such as processor time.
     pub(super) metric: Metric,
     /// Fields or parameters, each with the values to which the samples are restricted.
     pub(super) filters: Vec<(String, Vec<String>)>,
 }
 
 impl Figure {
-    /// Returns the figure of this name, if there is one.
+    /// Returns the figure of a table (such as processor time) with this name, if there is one.
     pub(super) fn named(name: &str) -> Option<Self> {
         if let Some(count) = name.strip_prefix("count:") {
             return Some(Self::Count(count.to_owned()));
@@ -63,7 +64,7 @@ impl Figure {
         })
     }
 
-    /// Whether the figure belongs to a row as a whole, and not to each of its cells.
+    /// Whether the figure belongs to a table's row as a whole, and not to each of its cells.
     pub(super) fn is_of_row(&self) -> bool {
         matches!(self, Self::MeanByteHitRatio)
     }
@@ -76,7 +77,8 @@ impl SpliceColumn {
 }
 
 impl Marker {
-    /// Parses a table's marker: the text between `table:` and the end of the comment.
+    /// Parses the comment that asks for a table: the text between `table:` and the end of the
+    /// comment.
     pub(super) fn parse(text: &str) -> Result<Self, MarkerProblem> {
         let mut words = text.split_whitespace();
         let results = words.next().filter(|word| !word.contains('='));
@@ -122,7 +124,7 @@ impl Marker {
         }
     }
 
-    /// Returns the names of the fields and parameters that distinguish rows.
+    /// Returns the names of the fields and parameters that distinguish the table's rows.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         self.columns.iter().filter_map(|column| match column {
             SpliceColumn::Name(name) => Some(name),

@@ -29,20 +29,20 @@ pub use error::{MarkerProblem, SpliceError};
 use haypile_measure::compare;
 use haypile_measure::result::Sample;
 
-/// A document with its tables updated.
+/// A Markdown document whose tables were made again from results.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Spliced {
-    /// The whole text of the document.
+    /// The whole text of the document with its new tables.
     pub text: String,
-    /// The line numbers, from 1, of the tables that were out of date.
+    /// The line numbers, from 1, of the document's tables that were out of date.
     pub stale: Vec<usize>,
     /// The number of tables in the document.
     pub tables: usize,
 }
 
-/// Reads a document and updates its tables, in memory. Paths of result files are relative to the
-/// document's folder.
+/// Reads a Markdown document and makes its tables again from results, without writing the file.
+/// Paths of result files are relative to the document's folder.
 ///
 /// # Errors
 ///

@@ -13,7 +13,8 @@ const FIELDS: [&str; 6] = ["experiment", "case", "subject", "program", "version"
 /// The most values that an error lists.
 const MOST_LISTED: usize = 12;
 
-/// Returns the value of a sample's field or parameter of this name.
+/// Returns the value of the sample's field or parameter with this name, as text; `None` if it has
+/// none.
 pub(super) fn value(sample: &Sample, name: &str) -> Option<String> {
     let subject = &sample.subject;
     Some(match name {
@@ -38,7 +39,8 @@ pub(super) fn names<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<St
     names
 }
 
-/// Returns the samples that match the filters. A name that no sample has is an error.
+/// Returns the samples that match the filters of a table's marker. A name that no sample has is an
+/// error.
 pub(super) fn select<'a>(
     samples: &'a [Sample],
     marker: &Marker,

@@ -41,7 +41,7 @@ fn compare(a: &str, b: &str) -> Ordering {
 /// A row: what it is about, and a cell for each combination of what stands across.
 type SplicedRow<'a> = BTreeMap<Values, Cell<'a>>;
 
-/// Returns the table of these samples as Markdown.
+/// Returns a document's table of these samples as Markdown text.
 pub(super) fn table(samples: &[&Sample], marker: &Marker) -> Result<String, MarkerProblem> {
     let name_columns: Vec<String> = marker.names().cloned().collect();
     let values = |sample: &Sample, names: &[String]| {

@@ -4,7 +4,7 @@ mod http;
 
 use haypile_measure::subject::Subjects;
 
-/// Returns the subjects that this program can measure: the engine's caches, HTTP caches based on
+/// Returns the caches (subjects) that this program can measure: the engine's, HTTP caches based on
 /// them, and hidden ones for tests.
 pub fn subjects() -> Subjects {
     let mut subjects = Subjects::ours();

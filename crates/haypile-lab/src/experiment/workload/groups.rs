@@ -54,17 +54,18 @@ impl Groups {
         Self { keys, members, hash_order }
     }
 
-    /// Returns the distinct keys of all groups.
+    /// Returns the distinct keys of RelStorage's workloads, in order of first appearance.
     pub fn keys(&self) -> &[String] {
         &self.keys
     }
 
-    /// Returns the numbers of the keys in each group: 400 groups of 400.
+    /// Returns the numbers of the keys in each group of RelStorage's workloads: 400 groups of 400.
     pub fn members(&self) -> &[Vec<u32>] {
         &self.members
     }
 
-    /// Returns the sum of the groups' lengths, which counts a key once for each of its groups.
+    /// Returns the sum of the key groups' lengths, which counts a key once for each group that it
+    /// is in.
     pub fn slots(&self) -> usize {
         self.members.iter().map(Vec::len).sum()
     }

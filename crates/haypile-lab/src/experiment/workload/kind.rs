@@ -7,7 +7,7 @@ use haypile_measure::job::{JobError, Ops, Population};
 
 use super::groups::{Groups, VALUE_BYTES};
 
-/// One of RelStorage's local client tests.
+/// One of RelStorage's local client tests, such as setting every key or reading all groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Workload {
     /// Sets every key, in hash order, on a client that is reused.
@@ -23,7 +23,8 @@ pub enum Workload {
     Proof,
 }
 
-/// The number of executions of each workload: RelStorage's averages are totals of three.
+/// The number of timed executions of each RelStorage workload: RelStorage's averages are totals of
+/// three.
 pub const EXECUTIONS: u64 = 3;
 
 impl Workload {
@@ -46,8 +47,8 @@ impl Workload {
         if self == Self::Proof { 1 } else { EXECUTIONS }
     }
 
-    /// Whether every key is read and compared before the timed part. `proof` depends on which keys
-    /// were used and how often, so that reading them would change its result.
+    /// Whether every key of the workload is read and compared before the timed part. `proof`
+    /// depends on which keys were used and how often, so that reading them would change its result.
     pub fn verifies_before(self) -> bool {
         self != Self::Proof
     }
@@ -61,9 +62,9 @@ impl Workload {
         }
     }
 
-    /// Returns the operations that precede the timed ones, three times each as in RelStorage: it
-    /// does `pop`, `read` and `mix` one after the other on one client. (`epop` does not use that
-    /// client.)
+    /// Returns the operations that precede the workload's timed ones, three times each as in
+    /// RelStorage: it does `pop`, `read` and `mix` one after the other on one client. (`epop` does
+    /// not use that client.)
     pub fn prepare(self, groups: &Groups) -> Ops {
         let before: &[Self] = match self {
             Self::Pop | Self::Epop => &[],
@@ -80,7 +81,7 @@ impl Workload {
         ops
     }
 
-    /// Returns the timed operations of one execution of the workload.
+    /// Returns the timed operations of one execution of this RelStorage workload.
     pub fn timed(self, groups: &Groups) -> Ops {
         let mut ops = Ops::new();
         self.add(groups, &mut ops);
@@ -124,7 +125,7 @@ fn set_all(ops: &mut Ops, keys: &[u32]) {
     }
 }
 
-/// Returns the keys of the groups for a job, each with a different value of 1,024 bytes.
+/// Returns the keys of RelStorage's workloads, each with a different value of 1,024 bytes.
 ///
 /// # Errors
 ///

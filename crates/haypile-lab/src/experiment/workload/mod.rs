@@ -21,11 +21,11 @@ use crate::experiment::{Host, Printout};
 /// Name of the experiment `workload` in results.
 pub const NAME: &str = "workload";
 
-/// The name of the parameter for the number by which a sample's time is divided to compare it with
-/// RelStorage's.
+/// The name of the parameter with the number by which a sample's time is divided to compare it with
+/// RelStorage's results.
 pub const SOURCE_OPERATIONS: &str = "source_operations";
 
-/// The experiment `workload`: RelStorage's local client tests.
+/// The experiment `workload`, which repeats RelStorage's local client tests.
 pub(crate) struct WorkloadExperiment;
 
 impl OnCaches for WorkloadExperiment {

@@ -48,7 +48,7 @@ const VERSIONS: [Version; 4] = [
     },
 ];
 
-/// Returns the rows of RelStorage's own results: name, language, and a cell for each of these
+/// Returns the rows of RelStorage's published results: name, language, and a cell for each of these
 /// workloads.
 pub(super) fn rows(workloads: &[&str]) -> Vec<Vec<String>> {
     let row = |version: &Version| {
@@ -73,7 +73,7 @@ fn per_operation(version: &Version, at: usize) -> String {
     Quantity::Time.write(version.seconds[at] * 1e9 / operations)
 }
 
-/// Returns RelStorage's own table for the report.
+/// Returns the table of RelStorage's published results, for the report.
 pub(super) fn table() -> Table {
     let names: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name()).collect();
     let names = [&names[..], &[Workload::Proof.name()]].concat();

@@ -12,12 +12,12 @@ use super::super::chart::{Chart, Lines, Picture, Series, Spot, Ticks, slug};
 use super::super::number::count;
 use super::figures::beyond;
 
-/// A numeric parameter on the horizontal axis of a line chart.
+/// A numeric parameter of cases, as the horizontal axis of a line chart.
 #[derive(Clone, Copy)]
 pub(crate) struct Over {
-    /// The name of the parameter.
+    /// The name of the parameter on the horizontal axis, such as `value_bytes`.
     pub(crate) parameter: &'static str,
-    /// The label of the horizontal axis.
+    /// The label of the chart's horizontal axis.
     pub(crate) label: &'static str,
     pub(crate) unit: Unit,
 }
@@ -26,8 +26,7 @@ pub(crate) struct Over {
 pub(crate) const VALUE_BYTES: Over =
     Over { parameter: "value_bytes", label: "size of a value", unit: Unit::Bytes };
 
-/// Returns a line of a chart for each subject of these cases; `suffix` is added to the subject's
-/// name.
+/// Returns a line of a chart for each cache in these cases; `suffix` is added to the cache's name.
 pub(crate) fn series(cases: &[&Case<'_>], over: Over, cost: &Figure, suffix: &str) -> Vec<Series> {
     let of = |(place, label): (usize, &String)| {
         let point = |case: &Case<'_>| {
@@ -42,7 +41,8 @@ pub(crate) fn series(cases: &[&Case<'_>], over: Over, cost: &Figure, suffix: &st
     labels(cases.iter().copied()).iter().enumerate().filter_map(of).collect()
 }
 
-/// Returns the distinct values on the horizontal axis of lines; a chart needs at least two.
+/// Returns the distinct positions of the lines' points on the horizontal axis; a chart needs at
+/// least two.
 pub(crate) fn amounts<'a>(series: impl Iterator<Item = &'a Series>) -> BTreeSet<u64> {
     series.flat_map(|series| &series.points).map(|(amount, _)| *amount).collect()
 }

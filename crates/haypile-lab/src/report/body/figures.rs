@@ -10,16 +10,16 @@ use super::super::number::count;
 use super::super::table::{NOTHING, Table, Tone};
 use super::front::{ends, is_floor, verdict};
 
-/// Largest number of bars in a chart, and of small charts in an experiment's section.
+/// Largest number of bars in a chart of the report.
 pub(crate) const MAX_BARS: usize = 16;
 pub(crate) const MAX_MULTIPLES: usize = 8;
-/// Largest number of cases that have a table of their own.
+/// Largest number of cases in a section of the report that have a table of their own.
 pub(crate) const MAX_TABLES: usize = 60;
 /// Two clocks that agree within this part are shown as one.
 const SAME: f64 = 0.02;
 
-/// Returns a bar chart of the subjects of a case, ranked by `order`, the best first; and a message
-/// about subjects that it leaves out.
+/// Returns a bar chart of the caches measured in a case, ranked by `order`, the best first; and a
+/// message about caches that it leaves out.
 pub(crate) fn bars(
     case: &Case<'_>,
     title: String,
@@ -113,8 +113,8 @@ pub(crate) fn picture(
     }
 }
 
-/// Returns a chart of as many columns of a table as fit, and a message about those that it leaves
-/// out.
+/// Returns a bar chart of as many columns of a table as fit, and a message about those that it
+/// leaves out.
 pub(crate) fn of_columns(
     title: String,
     quantity: Quantity,
@@ -155,7 +155,7 @@ pub(crate) fn beyond(number: usize, most: usize) -> Option<usize> {
     number.checked_sub(most).filter(|beyond| *beyond > 0)
 }
 
-/// Returns the table of all results of a case's subjects, relative to the cheapest.
+/// Returns the table of all results of the caches measured in a case, relative to the cheapest.
 pub(crate) fn table(case: &Case<'_>, title: &str, cost: &Figure, wall: &Figure) -> Table {
     let has_server = has_server(std::slice::from_ref(case));
     let ranking = case.ranking(cost);
@@ -210,7 +210,7 @@ fn nothing() -> String {
     NOTHING.to_owned()
 }
 
-/// Returns the value of a subject's figure as text for a cell.
+/// Returns the value of a measured cache's figure as text for a table's cell.
 pub(crate) fn written(entrant: &Entrant<'_>, figure: &Figure) -> String {
     entrant.estimate(figure).map_or_else(nothing, |estimate| figure.write(&estimate))
 }
@@ -221,7 +221,7 @@ fn times(entrant: &Entrant<'_>, cost: &Figure) -> [String; 2] {
     [written(entrant, cost), spread.unwrap_or_else(nothing)]
 }
 
-/// Whether any subject of these cases uses a server.
+/// Whether any cache measured in these cases uses a server.
 pub(crate) fn has_server(cases: &[Case<'_>]) -> bool {
     let mut entrants = cases.iter().flat_map(|case| &case.entrants);
     entrants.any(|entrant| entrant.estimate(&figure::SERVER).is_some())

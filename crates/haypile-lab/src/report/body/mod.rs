@@ -14,7 +14,8 @@ use super::case::cases;
 use super::section::Body;
 use super::topic::Topic;
 
-/// Returns the content of an experiment's section; of an unknown experiment, a plain table.
+/// Returns the content of an experiment's section in the report; of an unknown experiment, a plain
+/// table.
 pub(super) fn body(topic: Option<&dyn Topic>, samples: &Samples<'_>) -> Body {
     let cases = cases(samples);
     match topic {

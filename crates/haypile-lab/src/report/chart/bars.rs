@@ -32,28 +32,29 @@ const MOST_BEYOND: f64 = 3.0;
 const DOT_PX: f64 = 2.2;
 const DOT_LINE_PX: f64 = 3.6;
 
-/// A bar chart of values of subjects.
+/// A bar chart of the measured values of caches.
 #[derive(Clone, Debug)]
 pub(crate) struct Bars {
     pub(crate) quantity: Quantity,
     /// The names of the measured quantities, at most three; each bar has a value for each of them.
     pub(crate) measures: Vec<String>,
-    /// The bars of the chart, one for each subject, from the top of the chart down.
+    /// The bars of the chart, one for each cache, from the top of the chart down.
     pub(crate) rows: Vec<Bar>,
 }
 
-/// The values of one subject in a bar chart.
+/// The measured values of one cache in a bar chart.
 #[derive(Clone, Debug)]
 pub(crate) struct Bar {
     pub(crate) label: String,
-    /// The value of each quantity; `None` is drawn as a missing value.
+    /// The bar's value of each measured quantity; `None` is drawn as a missing value.
     pub(crate) values: Vec<Option<Estimate>>,
-    /// The values of the blocks of each quantity, which are drawn as dots; may be empty.
+    /// For each measured quantity, the values of single blocks, which are drawn as dots; may be
+    /// empty.
     pub(crate) blocks: Vec<Vec<f64>>,
 }
 
 impl Bar {
-    /// Returns a bar of values without dots for their blocks.
+    /// Returns a bar with these values of a chart, without dots for single blocks.
     pub(crate) fn new(label: String, values: Vec<Option<Estimate>>) -> Self {
         Self { label, values, blocks: Vec::new() }
     }

@@ -10,7 +10,7 @@ use super::{LINE_PX, TEXT_PX, normal, text_px};
 const SIGN_PX: f64 = 38.0;
 const GAP_PX: f64 = 18.0;
 
-/// The legend of a chart, with the position of each name.
+/// The legend of a chart, with the position of each name in it.
 pub(crate) struct Legend {
     entries: Vec<(Place, String)>,
     /// Bottom of the legend, in pixels.
@@ -33,7 +33,7 @@ impl Legend {
         Self { entries, foot: y + LINE_PX / 2.0 }
     }
 
-    /// Draws the legend's names; `sign` draws the sign of each at its position.
+    /// Draws the names of the legend; `sign` draws the line or bar sample next to each name.
     pub(crate) fn draw(&self, canvas: &Canvas, sign: impl Fn(usize, Place)) {
         for (at, ((x, y), name)) in self.entries.iter().enumerate() {
             sign(at, (*x, *y));
@@ -42,5 +42,5 @@ impl Legend {
     }
 }
 
-/// Length of a sign in a chart's legend, in pixels.
+/// Length of the line or bar sample before each name in a chart's legend, in pixels.
 pub(crate) const SIGN_LENGTH_PX: f64 = 30.0;

@@ -68,15 +68,16 @@ pub(crate) struct Series {
     pub(crate) points: Vec<(u64, Estimate)>,
     /// Whether the line belongs to a policy that knows the future, which has a different mark.
     pub(crate) knows_future: bool,
-    /// The line's number among all lines of a section, so that it has the same mark in each chart.
+    /// The line's number among all lines of a section, by which it has the same colour and marker
+    /// in each chart.
     pub(crate) place: usize,
 }
 
-/// A labelled position on the horizontal axis.
+/// A labelled position on a chart's horizontal axis, such as a crossover.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Spot {
     pub(crate) at: u64,
-    /// The ends of the interval that certainly contains the position.
+    /// The two positions between which the true position of the label certainly lies.
     pub(crate) interval: Option<(u64, u64)>,
     pub(crate) label: String,
 }

@@ -33,7 +33,7 @@ const LINE_PX: f64 = 19.0;
 /// The margin at the edges.
 const EDGE_PX: f64 = 8.0;
 
-/// The form of a chart for a medium, such as a page or a narrow screen.
+/// The form of a chart for a medium: as wide as a page, for a narrow screen, or a file of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// The chart is in the page, as wide as its text.
@@ -58,7 +58,7 @@ impl Form {
     }
 }
 
-/// A chart of any kind.
+/// A chart of any kind: bars, lines or timelines.
 #[derive(Clone, Debug)]
 pub(crate) enum Chart {
     Bars(Bars),
@@ -66,14 +66,14 @@ pub(crate) enum Chart {
     Timelines(Timelines),
 }
 
-/// A chart with its title, caption and description.
+/// A chart with its title, caption and description in words.
 #[derive(Clone, Debug)]
 pub(crate) struct Picture {
-    /// The name of the chart in files and anchors: letters, digits and hyphens.
+    /// The name of the chart in file names and page anchors: letters, digits and hyphens.
     pub(crate) slug: String,
     /// The title of the chart, in a few words.
     pub(crate) title: String,
-    /// A hint for reading the chart.
+    /// A hint for readers on how to read the chart, shown below it.
     pub(crate) caption: String,
     /// The contents of the chart in words, for readers who cannot see it.
     pub(crate) description: String,
@@ -91,7 +91,7 @@ impl Picture {
     }
 }
 
-/// Returns a name for files and anchors, made of a chart's title.
+/// Returns a chart's name for files and page anchors, made of its title.
 pub(crate) fn slug(title: &str) -> String {
     let lower = title.to_lowercase();
     let parts: Vec<&str> =

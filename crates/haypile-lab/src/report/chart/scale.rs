@@ -72,8 +72,8 @@ impl Scale {
         Self { quantity, is_log: true, low: low / widen, high: high * widen, step: 0.0 }
     }
 
-    /// Returns the position of a value on the axis, from 0, its start, to 1, its end; values beyond
-    /// are at the end.
+    /// Returns the position of a value on the chart's axis, from 0 (start) to 1 (end); values
+    /// beyond are at the end.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let at = if self.is_log {
             (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
@@ -83,13 +83,13 @@ impl Scale {
         at.clamp(0.0, 1.0)
     }
 
-    /// Whether a value lies on the axis.
+    /// Whether a value lies between the start and the end of the chart's axis.
     pub(crate) fn holds(&self, value: f64) -> bool {
         value >= self.low * (1.0 - 1e-9) && value <= self.high * (1.0 + 1e-9)
     }
 
-    /// Returns round values for tick marks, as many as fit next to each other in this number of
-    /// pixels.
+    /// Returns the tick marks of a horizontal axis at round values: as many as fit in this number
+    /// of pixels.
     pub(crate) fn ticks_along(&self, length_px: f64) -> Vec<Tick> {
         let fits = |ticks: &Vec<Tick>| {
             ticks.len() <= MOST_TICKS
@@ -101,7 +101,7 @@ impl Scale {
         self.choices().into_iter().find(fits).unwrap_or_default()
     }
 
-    /// Returns round values for tick marks, as many as fit above each other in this number of
+    /// Returns the tick marks of a vertical axis at round values: as many as fit in this number of
     /// pixels.
     pub(crate) fn ticks_up(&self, height_px: f64) -> Vec<Tick> {
         let fits = |ticks: &Vec<Tick>| {

@@ -3,7 +3,7 @@
 use haypile_sim::plot::drawing::marks::{COLOURS, OPTIMUM};
 use haypile_sim::plot::drawing::{Colour, GRID, INK, SOFT_INK, WHITE};
 
-/// Returns an SVG drawing with the colours of the page's style sheet: `--plot-ink`, `--plot-1` and
+/// Returns an SVG drawing whose colours follow the page's style sheet: `--plot-ink`, `--plot-1` and
 /// so on. Without a style sheet, colours stay as they are.
 ///
 /// Drawings have colours as attributes, `fill="#RRGGBB"`, which may hold a variable as well.

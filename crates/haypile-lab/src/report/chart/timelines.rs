@@ -29,21 +29,21 @@ const STEPS: usize = 120;
 /// finer than a look.
 const RATE_INTERVALS: usize = 5;
 
-/// The processes of one start over time, for a picture.
+/// The processes of one start of a program over time, to be drawn.
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
-    /// The name of the start, such as that of its condition.
+    /// The name of the drawn start, such as that of its condition (with or without the cache).
     pub(crate) name: String,
-    /// A line of text with the table's figures for such starts.
+    /// A line of text below the drawn start's name, with the measured figures of such starts.
     pub(crate) note: Option<String>,
-    /// The processes and their usage over time.
+    /// The processes of the drawn start, and their use of processors and disk over time.
     pub(crate) timeline: Timeline,
 }
 
-/// A picture of starts that share an axis of time.
+/// A picture of several program starts over time, which share an axis of time.
 #[derive(Clone, Debug)]
 pub(crate) struct Timelines {
-    /// The starts, from left to right, two in a row.
+    /// The drawn program starts, from left to right, two in a row.
     pub(crate) courses: Vec<Course>,
 }
 

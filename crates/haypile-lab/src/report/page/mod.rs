@@ -21,7 +21,7 @@ const META: &str = "<meta charset=\"utf-8\"/>\n\
     <meta name=\"color-scheme\" content=\"light dark\"/>\n\
     <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n";
 
-/// Returns the HTML page of a report.
+/// Returns a report as the text of an HTML page.
 pub(crate) fn html(report: &Report) -> Result<String, PlotError> {
     let sections: Vec<Markup> =
         report.sections.iter().map(experiment::section).collect::<Result<_, _>>()?;

@@ -25,7 +25,7 @@ pub(crate) fn figure(figure: &Picture) -> Result<Markup, PlotError> {
     })
 }
 
-/// Returns small charts in a row, as HTML; empty without charts.
+/// Returns several small charts as HTML, in a row; empty without charts.
 pub(crate) fn multiples(figures: &[Picture]) -> Result<Markup, PlotError> {
     let figures: Vec<Markup> = figures.iter().map(multiple).collect::<Result<_, _>>()?;
     Ok(html! {
@@ -116,7 +116,7 @@ fn breakable(text: &str) -> Markup {
 /// Longest case of a part of an answer that is set off from the rest, in characters.
 const MAX_HEAD_CHARS: usize = 120;
 
-/// Returns a part of an answer as HTML, with the name of its case highlighted.
+/// Returns a part of an experiment's answer as HTML, with the name of its case highlighted.
 pub(crate) fn answer(text: &str) -> Markup {
     // A command in quotes may have a colon of its own.
     let is_whole =
@@ -130,7 +130,7 @@ pub(crate) fn answer(text: &str) -> Markup {
     }
 }
 
-/// Returns names for a sentence as HTML, each marked as code.
+/// Returns a list of names in a sentence as HTML, each name marked as code.
 pub(crate) fn codes(names: &[String]) -> Markup {
     html! {
         @for (at, name) in names.iter().enumerate() {
