@@ -226,7 +226,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Returns the sample of keys that the user asked for; `None` for all.
+    /// Returns the sample of a trace's keys that the user asked for; `None` for all keys.
     pub(crate) fn sampling(&self, seed: u64) -> anyhow::Result<Option<Sampling>> {
         match self.sample {
             Some(SampleArgument::Share(rate)) => Ok(Some(Sampling::new(rate, seed)?)),
@@ -234,7 +234,7 @@ impl Part {
         }
     }
 
-    /// Whether the user asked for the whole trace.
+    /// Whether the user asked for the whole trace instead of a sample of its keys.
     pub(crate) fn is_whole(&self) -> bool {
         self.sample == Some(SampleArgument::Whole)
     }
@@ -276,7 +276,7 @@ pub(crate) struct Simulating {
     pub(crate) jobs: Option<NonZeroUsize>,
 }
 
-/// The unit in which caches are judged.
+/// The unit in which simulated caches are judged: reads, bytes of reads, or the cost of misses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GoalArgument {
     // The option says what these are.
@@ -285,7 +285,7 @@ pub(crate) enum GoalArgument {
     Cost,
 }
 
-/// The treatment of sizes that change.
+/// The treatment of requests whose key had another value size before.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum SizesArgument {
     // The option says what these are.
@@ -524,7 +524,8 @@ pub(crate) struct Schemes {
 }
 
 impl Advise {
-    /// Returns the unit in which caches are judged.
+    /// Returns the unit in which simulated caches are judged: reads, bytes of reads, or the cost of
+    /// misses.
     pub(crate) fn goal(&self) -> anyhow::Result<Goal> {
         match (self.by, self.simulating.miss_cost) {
             (Some(GoalArgument::Cost) | None, Some(cost)) => Ok(Goal::Cost(cost)),
@@ -543,7 +544,8 @@ impl Simulating {
         if self.all_reads { Operations::AllReads } else { Operations::AsTheyAre }
     }
 
-    /// Returns the treatment of keys whose size changes; `known` is the trace's own default.
+    /// Returns the rule for requests whose key had another value size before; `known` is the
+    /// trace's own default.
     pub(crate) fn sizes(&self, known: SizeRule) -> SizeRule {
         match self.sizes {
             None => known,
@@ -553,7 +555,7 @@ impl Simulating {
         }
     }
 
-    /// Returns the rule for the lifetime of simulated entries.
+    /// Returns the rule that determines the lifetime of simulated entries.
     pub(crate) fn ttl(&self) -> TtlRule {
         match self.ttl {
             None | Some(Ttl::Default) => TtlRule::AsTheyAre,
@@ -564,14 +566,14 @@ impl Simulating {
         }
     }
 
-    /// Returns the number of threads that simulate.
+    /// Returns the number of threads that run simulations at the same time.
     pub(crate) fn jobs(&self) -> usize {
         self.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
     }
 }
 
 impl Reading {
-    /// Returns the options of the user for the trace readers of the library.
+    /// Returns the user's options for reading traces, in the form that the library's readers take.
     pub(crate) fn options(&self) -> ReadOptions {
         let mut csv = self.columns.clone().unwrap_or_default();
         csv.delimiter = self.delimiter;

@@ -23,14 +23,14 @@ pub(crate) struct OpenCache {
 }
 
 impl OpenCache {
-    /// Opens the cache that the user named.
+    /// Opens the cache that the user named on the command line.
     pub(crate) fn open(url: &Url) -> anyhow::Result<Self> {
         let registry = registry();
         let url = registry.resolve(&cache_url(&url.url)?)?;
         Self::open_url(&registry, &url)
     }
 
-    /// Opens the cache for a command that only reads, and does not create a missing file.
+    /// Opens a cache for a command that only reads, and does not create a missing file.
     pub(crate) fn open_to_read(url: &Url) -> anyhow::Result<Self> {
         let registry = registry();
         let url = registry.resolve(&cache_url(&url.url)?)?;
@@ -39,8 +39,8 @@ impl OpenCache {
         Self::open_url(&registry, &url)
     }
 
-    /// Opens the cache for a command that inspects it, and trusts nothing in a file that other
-    /// users can write.
+    /// Opens a cache for a command that inspects it, and trusts nothing in a file that other users
+    /// can write.
     pub(crate) fn open_to_inspect(url: &Url) -> anyhow::Result<Self> {
         let registry = registry();
         let url = registry.resolve(&cache_url(&url.url)?)?;
@@ -70,14 +70,14 @@ impl OpenCache {
         Ok(cache)
     }
 
-    /// Returns the open cache of the command.
+    /// Returns the open cache that the command works on.
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
-    /// Ends a command's use of the cache. If the command has changed it, a cache with `persist=` is
-    /// saved. A recording (`record=`) is completed in any case. Prints warnings that were not
-    /// printed before.
+    /// Ends a command's use of the cache: saves a cache with `persist=` if the command has changed
+    /// it, and completes a recording (`record=`) in any case. Prints warnings that were not printed
+    /// before.
     pub(crate) fn end(&self, has_changed: bool) -> anyhow::Result<()> {
         let ended =
             if has_changed { self.store.close() } else { self.store.flush(Durability::Visible) };
@@ -102,8 +102,8 @@ impl OpenCache {
     }
 }
 
-/// Returns the registry of all URL schemes that the program opens: the engine's, and those of
-/// servers.
+/// Returns the registry of all URL schemes that the program can open: the engine's, and those of
+/// cache servers.
 pub(crate) fn registry() -> Registry {
     let mut registry = Registry::new();
     haypile_remote::register(&mut registry);

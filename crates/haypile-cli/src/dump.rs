@@ -18,14 +18,14 @@ const SCHEMA: u64 = 1;
 /// Type that the first line names.
 const DUMP: &str = "dump";
 
-/// A line of a dump: an entry, a key or the end.
+/// A line of a cache's dump: its head or an entry.
 pub(crate) enum DumpLine {
     /// First line of a dump; joined dumps have several.
     Head,
     Entry(DumpedEntry),
 }
 
-/// An entry as it is in a dump.
+/// An entry of a cache as a dump contains it: key, value and lifetime.
 pub(crate) struct DumpedEntry {
     pub(crate) key: Vec<u8>,
     pub(crate) value: Vec<u8>,
@@ -85,19 +85,19 @@ fn read_ttl<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ttl, D::Error>
     }
 }
 
-/// Returns the first line of a cache's dump, without a line feed.
+/// Returns the first line of a cache's dump, in JSON, without a line feed.
 pub(crate) fn head(cache: String) -> anyhow::Result<String> {
     Ok(serde_json::to_string(&HeadLine { kind: DUMP.into(), schema: SCHEMA, cache })?)
 }
 
-/// Returns the dump's line for an entry, without a line feed.
+/// Returns the line of a cache's dump for an entry, in JSON, without a line feed.
 pub(crate) fn entry(key: &[u8], value: &[u8], hit: Hit) -> anyhow::Result<String> {
     let (value, value_base64) = text_or_base64(value);
     let ttl = hit.expires_in.into();
     Ok(serde_json::to_string(&EntryLine { value, value_base64, ttl, ..key_line(key) })?)
 }
 
-/// Returns the dump's line for a key, without a line feed.
+/// Returns the line of a cache's dump for a key without its value, in JSON, without a line feed.
 pub(crate) fn key(key: &[u8]) -> anyhow::Result<String> {
     Ok(serde_json::to_string(&key_line(key))?)
 }
@@ -119,7 +119,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
-/// Checks the first line of a dump.
+/// Checks the first line of a cache's dump, which names the format and its version.
 pub(crate) fn read_head(line: &[u8]) -> anyhow::Result<()> {
     match serde_json::from_slice::<HeadLine<'_>>(line) {
         Ok(HeadLine { kind, schema: SCHEMA, .. }) if kind == DUMP => Ok(()),
@@ -133,7 +133,7 @@ pub(crate) fn read_head(line: &[u8]) -> anyhow::Result<()> {
     }
 }
 
-/// Parses a line of a dump after the first.
+/// Parses a line of a cache's dump: an entry, or the head of a further dump.
 pub(crate) fn read_line(line: &[u8]) -> anyhow::Result<DumpLine> {
     match serde_json::from_slice::<EntryLine<'_>>(line) {
         Ok(entry) => Ok(DumpLine::Entry(entry.read()?)),

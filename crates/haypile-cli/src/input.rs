@@ -20,7 +20,8 @@ const BLOCK_REQUESTS: u64 = 1 << 14;
 /// Name of standard input among the paths.
 const STANDARD_INPUT: &str = "-";
 
-/// Checks the paths of all traces before the first is read, so that a wrong path is found at once.
+/// Checks the paths of all trace files before the first is read, so that a wrong path is found at
+/// once.
 pub(crate) fn check(paths: &[PathBuf]) -> anyhow::Result<()> {
     let mut has_standard_input = false;
     for path in paths {
@@ -50,15 +51,15 @@ fn allow_open(files: usize) {
     }
 }
 
-/// Facts about a trace that are not in its requests.
+/// Facts about a trace that are not in its requests, such as the summary of a recording.
 pub(crate) struct Origin {
-    /// The summary of the recording, if the trace is one.
+    /// The summary of the recording, if the trace was recorded by a cache (`record=`).
     pub(crate) recording: Option<RecordingSummary>,
-    /// The trace's default treatment of keys whose size changes.
+    /// The trace's default rule for requests whose key had another value size before.
     pub(crate) sizes: SizeRule,
 }
 
-/// Reads `paths` as one trace, or a sample of it, and applies the sizes and writes that the
+/// Reads trace files as one trace, or a sample of it, and applies the sizes and writes that the
 /// arguments assume.
 pub(crate) fn open(
     paths: &[PathBuf],
@@ -68,7 +69,7 @@ pub(crate) fn open(
     open_with_origin(paths, reading, options).map(|(trace, _)| trace)
 }
 
-/// Opens a trace as [`open`] does, and returns the facts that are not in its requests as well.
+/// Opens a trace as [`open`] does, and also returns facts that are not in its requests.
 pub(crate) fn open_with_origin(
     paths: &[PathBuf],
     reading: &Reading,
@@ -117,7 +118,7 @@ pub(crate) fn open_with_origin(
     Ok((trace, Origin { recording: report.and_then(|report| report.recording), sizes }))
 }
 
-/// Returns the names of traces for messages: file names, or paths if file names are equal.
+/// Returns the names of several traces for messages: file names, or paths if file names are equal.
 pub(crate) fn names(inputs: &[&[PathBuf]]) -> Vec<String> {
     let names: Vec<String> = inputs.iter().map(|paths| name(paths)).collect();
     let inputs_by_name = || inputs.iter().zip(&names);
@@ -130,7 +131,7 @@ pub(crate) fn names(inputs: &[&[PathBuf]]) -> Vec<String> {
     inputs_by_name().map(longer).collect()
 }
 
-/// Returns the name of a trace for messages.
+/// Returns the name of the trace in these files for messages, such as `a.csv and 2 more`.
 pub(crate) fn name(paths: &[PathBuf]) -> String {
     let name = |path: &PathBuf| match path.file_name() {
         _ if path == Path::new(STANDARD_INPUT) => "standard input".to_owned(),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use haypile::url::{CacheUrl, Level, UrlError};
 
-/// Returns the URL of the cache that a command-line argument names.
+/// Returns the URL of the cache that the user named on the command line by a path or a URL.
 pub(crate) fn cache_url(text: &OsStr) -> anyhow::Result<CacheUrl> {
     Base::of_process().cache_url(text)
 }

@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// Returns a key as printable text on one line.
+/// Returns a cache key as printable text on one line, with escapes for other bytes.
 pub(crate) fn escape(key: &[u8]) -> String {
     let mut text = String::with_capacity(key.len());
     for chunk in key.utf8_chunks() {
@@ -48,8 +48,8 @@ fn shows(character: char) -> bool {
     text.escape_debug().eq(text.chars())
 }
 
-/// Returns the key of a text that [`escape`] returned. Hexadecimal digits may be upper-case too,
-/// and any byte may be escaped.
+/// Returns the cache key that a text from [`escape`] stands for. Hexadecimal digits may be
+/// upper-case too, and any byte may be escaped.
 pub(crate) fn unescape(text: &[u8]) -> anyhow::Result<Vec<u8>> {
     let mut key = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -84,12 +84,12 @@ fn digit(byte: u8) -> Option<u8> {
     u8::try_from(digit).ok()
 }
 
-/// Encodes bytes in base64 of RFC 4648, with padding.
+/// Returns bytes encoded in base64 of RFC 4648, with padding.
 pub(crate) fn encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Decodes a key in base64.
+/// Returns the cache key that a base64 text stands for.
 pub(crate) fn decode(text: &[u8]) -> anyhow::Result<Vec<u8>> {
     STANDARD.decode(text).with_context(|| format!("the key '{}' is not base64", escape(text)))
 }

@@ -33,7 +33,7 @@ pub(crate) struct KeyForm {
 }
 
 impl KeyForm {
-    /// Returns the bytes of a key that is written in this notation.
+    /// Returns the bytes of a key that the user wrote on the command line in this notation.
     pub(crate) fn read(&self, key: &OsString) -> anyhow::Result<Vec<u8>> {
         let bytes = key.as_encoded_bytes();
         if self.key_escaped {
@@ -46,7 +46,7 @@ impl KeyForm {
     }
 }
 
-/// A selection of entries, by prefix and number.
+/// A selection of a cache's entries, by the beginning of their keys and by number.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
     /// List only keys that begin with this prefix

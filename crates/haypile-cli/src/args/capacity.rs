@@ -48,7 +48,8 @@ impl fmt::Display for CapacityError {
 impl std::error::Error for CapacityError {}
 
 impl CapacityArgument {
-    /// Returns the size in bytes or entries; `all` is the working set, 100 %.
+    /// Returns the size of the cache in bytes or entries; `all` is the working set of the trace,
+    /// 100 %.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -14,7 +14,7 @@ pub(crate) enum IconsCommand {
     Stat(IconsStat),
 }
 
-/// Where icons are read from, and in which cache they are kept.
+/// The icon theme, the folders from which its icons are read, and the cache in which they are kept.
 #[derive(Debug, Args)]
 pub(crate) struct IconPlace {
     /// Icon theme, by the name of its folder

@@ -19,7 +19,8 @@ const NAMES: [(&[&str], &str); 10] = [
     (&["version"], "haypile --version prints the version"),
 ];
 
-/// Adds a tip to the error of an unknown command, if another program has a command of this name.
+/// Adds a hint to the error of an unknown command, if other programs have a command of this name:
+/// the command of this program that does the same.
 pub(crate) fn with_tip(mut error: clap::Error) -> clap::Error {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return error;

@@ -81,8 +81,8 @@ pub(super) fn columns(text: &str) -> anyhow::Result<CsvOptions> {
     Ok(options)
 }
 
-/// Parses the sizes that values are assumed to have: a distribution or a plain size. Each request
-/// draws its own size, unless the text has a `per=`.
+/// Parses the sizes that values of a trace are assumed to have: a distribution or a plain size.
+/// Each request draws its own size, unless the text has a `per=`.
 pub(super) fn assumed_sizes(text: &str) -> anyhow::Result<Sizes> {
     if let Ok(ByteSize(bytes)) = text.parse() {
         let bytes = u32::try_from(bytes).context("a size is at most 4294967295 bytes")?;
@@ -96,7 +96,7 @@ pub(super) fn assumed_sizes(text: &str) -> anyhow::Result<Sizes> {
     Ok(sizes)
 }
 
-/// Parses a whole number of at least 1 that fits into memory.
+/// Parses a whole number of at least 1 that fits into a `usize`.
 pub(super) fn positive(text: &str) -> anyhow::Result<NonZeroUsize> {
     let count = usize::try_from(count(text)?)?;
     NonZeroUsize::new(count).context("write a number of at least 1")
@@ -190,7 +190,7 @@ pub(super) fn ttl(text: &str) -> anyhow::Result<Ttl> {
     duration(text).map(Ttl::After).map_err(|error| anyhow!("{error}; or write never"))
 }
 
-/// Parses a time above zero.
+/// Parses a duration above zero with its unit, such as `500ms` or `24h`.
 pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
     match humantime::parse_duration(text) {
         Ok(duration) if !duration.is_zero() => Ok(duration),

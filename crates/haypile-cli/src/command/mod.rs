@@ -19,7 +19,8 @@ mod watch;
 use anyhow::{Error, anyhow};
 use haypile_sim::simulate::SimulateError;
 
-/// Adds to a simulation's error the trace's name, and the options of the command that help.
+/// Returns a simulation's error with the trace's name, and with the options of the command that
+/// help.
 pub(crate) fn explain(error: SimulateError, name: &str) -> Error {
     match error {
         SimulateError::NoSizes => anyhow!(

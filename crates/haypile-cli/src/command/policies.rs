@@ -23,7 +23,7 @@ const BELADY: PolicyKind = PolicyKind {
     }],
 };
 
-/// Lists the policies.
+/// Executes `haypile policies`: lists the eviction policies and their parameters.
 pub(crate) fn run(arguments: &Policies) -> anyhow::Result<()> {
     let kinds = || PolicySpec::kinds().iter().copied().chain([&BELADY]);
     if arguments.json {

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use crate::args::proxy::Proxy as Arguments;
 use crate::cache::OpenCache;
 
-/// Executes `haypile proxy`: answers requests until it is asked to end.
+/// Executes `haypile proxy`: answers HTTP requests from a cache until it is asked to end.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut builder = match arguments.threads.map(NonZeroUsize::get) {
         // Nothing has to be handed from one thread to another.

@@ -5,7 +5,8 @@ use haypile_sim::simulate::{Accounting, OtherReading, SizeRule};
 use crate::output::capacity::capacity;
 use crate::output::number::{grouped, percent};
 
-/// Returns the line with the hit ratios under both interpretations of changed sizes.
+/// Returns a line of text with the hit ratios under both interpretations of reads whose size has
+/// changed.
 pub(crate) fn other_reading(accounting: Accounting, other: &OtherReading) -> String {
     let (now, then) = match other.other_sizes {
         SizeRule::Changed => ("hits", "misses"),

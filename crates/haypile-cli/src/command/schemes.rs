@@ -16,7 +16,7 @@ const LEVELS_SHAPE: &str = "LEVEL -> LEVEL";
 const LEVELS_HELP: &str = "further options of a level that stands before another, as in \
                            memory://?stale=5s -> file:///tmp/app.haypile";
 
-/// Lists the schemes of URLs and their options.
+/// Executes `haypile schemes`: lists the URL schemes of caches and their options.
 pub(crate) fn run(arguments: &Schemes) -> anyhow::Result<()> {
     let registry = cache::registry();
     let schemes = || registry.schemes();

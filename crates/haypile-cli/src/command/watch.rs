@@ -7,7 +7,7 @@ use haypile_sim::simulate::Monitor;
 use crate::interrupt;
 use crate::output::progress::Progress;
 
-/// A monitor of a simulation, which shows progress and stops it after Ctrl-C.
+/// A monitor of a running simulation, which shows its progress and stops it after Ctrl-C.
 pub(crate) struct Watch<'a>(pub(crate) &'a Progress);
 
 impl Monitor for Watch<'_> {

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// Prints a value as JSON, indented, because people read it too.
+/// Prints a value as indented JSON on standard output.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     // Written to memory first, because an error of the serializer hides that the pipe is closed.
     let mut line = serde_json::to_string_pretty(value)?;
@@ -19,7 +19,7 @@ pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints text as it is.
+/// Prints a text on standard output as it is.
 pub(crate) fn text(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 pub(crate) use haypile_number::{bytes, grouped, percent};
 
-/// Returns a ratio with three decimals, as the literature prints hit ratios.
+/// Returns a hit ratio as text with three decimals, as the literature prints hit ratios.
 pub(crate) fn ratio(ratio: f64) -> String {
     format!("{ratio:.3}")
 }
 
-/// Returns a duration in seconds as text, with about three digits.
+/// Returns a duration as text in microseconds, milliseconds or seconds.
 pub(crate) fn seconds(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     match seconds {

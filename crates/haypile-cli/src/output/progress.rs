@@ -26,13 +26,14 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Creates a progress bar with a known number of steps.
+    /// Creates a progress bar for work with a known number of steps; `what` names the work.
     pub(crate) fn towards(total: u64, what: String) -> Self {
         let style = "{msg} [{bar:32}] {percent} %, {eta} to go";
         Self::new(ProgressBar::with_draw_target(Some(total), hidden()), style, what, "")
     }
 
-    /// Creates a progress counter of `things` whose total is not known.
+    /// Creates a progress counter for work whose total is not known; `things` names what is
+    /// counted.
     pub(crate) fn counting(what: String, things: &str) -> Self {
         let style = format!("{{msg}}: {{human_pos}} {things}, {{rate}} per second");
         Self::new(ProgressBar::with_draw_target(None, hidden()), &style, what, things)
@@ -57,7 +58,7 @@ impl Progress {
         Self { bar, due: Mutex::new(Some(Instant::now() + PATIENCE)), lines: Mutex::new(lines) }
     }
 
-    /// Reports that `steps` more are done.
+    /// Reports that this number of further steps of the work is done.
     pub(crate) fn advance(&self, steps: u64) {
         self.bar.inc(steps);
         let mut due = self.due.lock();

@@ -8,7 +8,8 @@ use comfy_table::{CellAlignment, Table};
 /// Blanks between columns.
 const GAP: u16 = 2;
 
-/// Returns a table without lines, whose first `text` columns are text and the others numbers.
+/// Returns a table as text without ruled lines; the first `text` columns are text, and the others
+/// numbers.
 ///
 /// For a terminal that is too narrow, the table has several parts, one below the other. Each begins
 /// with the first `key` columns, which distinguish the rows.

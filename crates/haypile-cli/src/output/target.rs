@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
-/// Checks that a file can be created, before a command works for it.
+/// Checks that an output file can be created, before a command works for it.
 pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
     if path.is_dir() {
         bail!("{} is a directory; name the file to write", path.display());
@@ -21,8 +21,8 @@ pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Replaces a file, as a whole or not at all: a full disk leaves the old file. A device or a pipe
-/// is written to.
+/// Replaces an output file as a whole or not at all: a full disk leaves the old file. A device or a
+/// pipe is written to.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let name = || path.display().to_string();
     if fs::metadata(path).is_ok_and(|there| !there.is_file()) {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// The variables that a page has set so far.
+/// The shell variables, with their values, that the examples of a document have set so far.
 pub(super) type Variables = HashMap<String, String>;
 
 /// The words before a command that belong to the shell, or run the rest.
@@ -25,8 +25,9 @@ enum Token {
     End,
 }
 
-/// Returns the simple commands of a text, each by its words, without redirections and assignments; a command within
-/// `$(...)` follows the one that contains it. Assignments change the variables.
+/// Returns the shell commands in a text, each as a list of its words, without redirections and
+/// assignments; a command within `$(...)` follows the one that contains it. Assignments change the
+/// variables.
 pub(super) fn commands(text: &str, variables: &mut Variables) -> Vec<Vec<String>> {
     let text = text.replace("\\\n", "");
     let mut found = Vec::new();

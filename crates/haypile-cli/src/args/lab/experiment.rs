@@ -3,7 +3,7 @@
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use haypile_lab::experiment::Known;
 
-/// An experiment of the laboratory with the arguments that the user wrote.
+/// An experiment of the laboratory, with the arguments that the user wrote on the command line.
 #[derive(Debug)]
 pub(crate) struct ExperimentCommand {
     pub(crate) experiment: Known,

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Context;
 use haypile::Lease;
 
-/// Writes a lease to a file, as a line of hexadecimal digits.
+/// Writes a lease (the right to set a missing key) to a file, as a line of hexadecimal digits.
 pub(super) fn write(path: &Path, lease: Lease) -> anyhow::Result<()> {
     let mut line = String::new();
     for byte in lease.to_bytes() {
@@ -18,7 +18,7 @@ pub(super) fn write(path: &Path, lease: Lease) -> anyhow::Result<()> {
         .with_context(|| format!("the lease cannot be written to {}", path.display()))
 }
 
-/// Reads a lease from a file.
+/// Reads a lease (the right to set a missing key) from a file that `haypile get --lease` wrote.
 pub(super) fn read(path: &Path) -> anyhow::Result<Lease> {
     let text = fs::read_to_string(path)
         .with_context(|| format!("the lease cannot be read from {}", path.display()))?;

@@ -7,8 +7,8 @@ use crate::args::cache::Selection;
 /// Places of a store that one page of keys covers.
 const PAGE: usize = 1024;
 
-/// Calls `visit` with each selected key of a cache; `visit` returns whether the key counts towards
-/// the limit.
+/// Calls `visit` with each key of a cache that the user's selection matches; `visit` returns
+/// whether the key counts towards the limit.
 pub(super) fn walk(
     store: &dyn Store,
     selection: &Selection,

@@ -13,7 +13,7 @@ use haypile_icons::{IconCache, IconCacheOptions, open_cache};
 
 use crate::args::icons::{IconPlace, IconsCommand};
 
-/// Runs one of the icon commands.
+/// Executes one of the commands below `haypile icons`.
 pub(crate) fn run(command: &IconsCommand) -> anyhow::Result<ExitCode> {
     match command {
         IconsCommand::Warm(arguments) => warm::run(arguments),

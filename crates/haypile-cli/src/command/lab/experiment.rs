@@ -18,7 +18,7 @@ use crate::output::table::fitting_table;
 use crate::output::{self, target};
 use crate::{NEGATIVE, input, interrupt};
 
-/// Runs an experiment. The exit status is 1 if some of its results are errors.
+/// Runs an experiment of the laboratory. The exit status is 1 if some of its results are errors.
 pub(crate) fn run(arguments: &ExperimentCommand) -> anyhow::Result<ExitCode> {
     // Before the first folder or server is there, which have to be removed.
     interrupt::watch()?;
@@ -85,7 +85,7 @@ impl Host for Terminal {
     }
 }
 
-/// Returns a printout with its tables as wide as the terminal allows.
+/// Returns a printout as text, with its tables as wide as the terminal allows.
 pub(super) fn text(printout: &Printout) -> String {
     let block = |block: &Block| match block {
         Block::Text(text) => text.clone(),

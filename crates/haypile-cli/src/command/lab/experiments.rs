@@ -8,7 +8,8 @@ use crate::args::lab::Experiments;
 use crate::output;
 use crate::output::table::table;
 
-/// Lists the experiments, or prints the experiment file of one.
+/// Executes `haypile lab experiments`: lists the laboratory's experiments, or prints the experiment
+/// file of one.
 pub(crate) fn run(arguments: &Experiments) -> anyhow::Result<()> {
     if let Some(name) = &arguments.name {
         output::text(named(name)?.file())?;
@@ -35,7 +36,7 @@ pub(crate) fn run(arguments: &Experiments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the experiment of this name.
+/// Returns the laboratory's experiment of this name, or an error that names the known ones.
 pub(crate) fn named(name: &str) -> anyhow::Result<Known> {
     let Some(known) = Known::named(name) else {
         let allowed: Vec<_> = Known::all().map(Known::name).collect();

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use crate::args::lab::LabCommand;
 
-/// Runs one of the laboratory's commands.
+/// Executes one of the commands below `haypile lab`.
 pub(crate) fn run(command: &LabCommand) -> anyhow::Result<ExitCode> {
     match command {
         LabCommand::Experiments(arguments) => experiments::run(arguments),

@@ -13,8 +13,8 @@ use crate::output::{self, target};
 /// Name of standard output.
 const STDOUT: &str = "-";
 
-/// Executes `haypile lab report`: writes the page and the requested plots, and prints their paths.
-/// It renders everything before it writes anything.
+/// Executes `haypile lab report`: writes the HTML page and the requested plots, and prints their
+/// paths. It renders everything before it writes anything.
 pub(crate) fn run(arguments: &Report) -> anyhow::Result<()> {
     if arguments.findings {
         let input = report::read(&arguments.results)?;

@@ -13,31 +13,31 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use crate::args::lab::{RunJob, RunTorture, RunTrace};
 use crate::output;
 
-/// Executes a laboratory job and prints its results.
+/// Executes a laboratory job (operations on a cache) and prints its results.
 pub(crate) fn run(arguments: &RunJob) -> anyhow::Result<()> {
     let RunJob { directory, subject, process } = arguments;
     runner::run(&haypile_lab::subjects(), &Assignment { directory, subject, process: *process })?;
     Ok(())
 }
 
-/// Loads web pages as orders on standard input say.
+/// Loads web pages, as the orders on standard input request.
 pub(crate) fn pages() -> anyhow::Result<()> {
     // The end of standard input is read after a load, which may take minutes.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     pages::serve(&mut io::stdin().lock(), &mut io::stdout().lock())
 }
 
-/// Loads icons as orders on standard input say.
+/// Loads icons, as the orders on standard input request.
 pub(crate) fn icons() -> anyhow::Result<()> {
     experiment::icons::serve(&mut io::stdin().lock(), &mut io::stdout().lock())
 }
 
-/// Starts a command as orders on standard input say.
+/// Starts a command and measures it, as the orders on standard input request.
 pub(crate) fn start() -> anyhow::Result<()> {
     startup::serve()
 }
 
-/// Traces the system calls of a command.
+/// Runs a command, and writes a trace of its system calls to a file.
 pub(crate) fn trace(arguments: &RunTrace) -> anyhow::Result<ExitCode> {
     let status = startup::serve_trace(&arguments.file, &arguments.command)?;
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
@@ -50,7 +50,7 @@ pub(crate) fn torture(arguments: &RunTorture) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Lists the subjects of this runner.
+/// Prints the list of the caches that this program can measure.
 pub(crate) fn list() -> anyhow::Result<()> {
     output::text(&runner::list(&haypile_lab::subjects()))?;
     Ok(())

@@ -8,7 +8,7 @@ use crate::args::lab::Subjects;
 use crate::output;
 use crate::output::table::table;
 
-/// Lists the subjects that can be measured.
+/// Executes `haypile lab subjects`: lists the caches (subjects) that can be measured.
 pub(crate) fn run(arguments: &Subjects) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     for kind in haypile_lab::subjects().kinds().filter(|kind| !kind.hidden) {

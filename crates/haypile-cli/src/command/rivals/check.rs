@@ -43,7 +43,8 @@ struct Checked {
     error: Option<String>,
 }
 
-/// Executes `haypile rivals check`: runs small jobs on each subject of the rivals.
+/// Executes `haypile rivals check`: runs small jobs on each cache of the rivals (other caches to
+/// compare with).
 pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
     interrupt::watch()?;
     let rivals = Rivals::find(arguments.place.checkout.as_deref())?;

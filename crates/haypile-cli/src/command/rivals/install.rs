@@ -8,7 +8,8 @@ use haypile_measure::rival::{Rival, Rivals};
 use crate::args::rivals::Install;
 use crate::{NEGATIVE, output};
 
-/// Executes `haypile rivals install`: installs rivals, and prints which of them run afterwards.
+/// Executes `haypile rivals install`: installs rivals (other caches to compare with), and prints
+/// which of them run afterwards.
 pub(crate) fn run(arguments: &Install) -> anyhow::Result<ExitCode> {
     let rivals = Rivals::find(arguments.place.checkout.as_deref())?;
     let chosen = rivals.named(&arguments.names)?;

@@ -9,7 +9,7 @@ use crate::output::table::table;
 
 const NOTHING: &str = "-";
 
-/// Lists the rivals of a checkout.
+/// Executes `haypile rivals list`: lists the rivals (other caches to compare with) of a checkout.
 pub(crate) fn run(arguments: &List) -> anyhow::Result<()> {
     let rivals = Rivals::find(arguments.place.checkout.as_deref())?;
     let states = super::states(&rivals.iter().collect::<Vec<_>>(), || false);
@@ -67,7 +67,7 @@ fn word(state: &State) -> &'static str {
     }
 }
 
-/// Returns the version of a rival's subject, if the rival runs.
+/// Returns the version of a rival's cache with this name, if the rival runs on this machine.
 pub(super) fn version<'a>(state: &'a State, subject: &str) -> Option<&'a str> {
     let State::Runs(listed) = state else { return None };
     let listed = listed.iter().find(|listed| listed.name == subject);

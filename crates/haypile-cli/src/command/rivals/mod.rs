@@ -12,7 +12,7 @@ use haypile_measure::rival::{Rival, State};
 use crate::args::rivals::RivalsCommand;
 use crate::output::progress::Progress;
 
-/// Runs one of the commands about rivals.
+/// Executes one of the commands below `haypile rivals`.
 pub(crate) fn run(command: &RivalsCommand) -> anyhow::Result<ExitCode> {
     match command {
         RivalsCommand::List(arguments) => {

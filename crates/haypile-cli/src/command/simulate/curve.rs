@@ -65,7 +65,7 @@ pub(crate) fn text(text: &mut String, one: &Results) {
     }
 }
 
-/// Checks that the plot can be written, before anything is simulated.
+/// Checks that the plot of miss ratios can be written, before anything is simulated.
 pub(crate) fn check(path: &Path, curves: usize) -> anyhow::Result<()> {
     if curves > MAX_CURVES {
         return Err(PlotError::TooManyCurves { curves }.into());

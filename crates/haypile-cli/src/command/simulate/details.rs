@@ -25,7 +25,7 @@ const COUNTS: [&str; 13] = [
     "Metadata",
 ];
 
-/// Returns a table with exact counts, one row per simulation.
+/// Returns a table with the exact counts of simulations, one row per simulation.
 pub(crate) fn counts(results: &[Results]) -> String {
     let files = usize::from(results.len() > 1);
     let mut header = vec!["File".to_owned(); files];

@@ -26,7 +26,7 @@ use crate::command::watch::Watch;
 use crate::output::progress::Progress;
 use crate::{command, input, interrupt, output};
 
-/// The simulation results of one trace.
+/// The results of simulating eviction policies on one trace.
 pub(crate) struct Results {
     /// The name of the trace in tables.
     pub(crate) name: String,
@@ -36,23 +36,24 @@ pub(crate) struct Results {
     pub(crate) keys: u64,
     /// The part of the trace that was simulated, if it is a sample.
     pub(crate) sample: Option<SampledTrace>,
-    /// The rule by which entries are weighed, such as in bytes.
+    /// The rule by which simulated entries are weighed, such as by their bytes.
     pub(crate) accounting: Accounting,
     /// Whether the trace has sizes of values.
     pub(crate) has_sizes: bool,
-    /// The cost of a miss, if the user named one.
+    /// The cost of a miss that the user stated; `None` if there is none.
     pub(crate) miss_cost: Option<MissCost>,
-    /// Requested simulations.
+    /// The simulations that the user requested: policies, cache sizes and rules.
     pub(crate) sweep: Sweep,
-    /// The outcomes of the simulations, one for each policy and size.
+    /// The outcomes of the simulations, one for each policy and cache size.
     pub(crate) cells: Vec<Cell>,
-    /// The hit ratio under the opposite interpretation of changed sizes, if it differs.
+    /// The hit ratios with reads whose size has changed counted as hits and as misses; `None` if
+    /// they hardly differ.
     pub(crate) other_reading: Option<OtherReading>,
-    /// Whether the simulations are the points of a curve over sizes.
+    /// Whether the simulations are the points of a miss-ratio curve over cache sizes.
     pub(crate) is_of_curve: bool,
     /// Whether the user asked for the miss-ratio curve of LRU.
     pub(crate) wants_curve: bool,
-    /// The miss-ratio curve of LRU, and the sizes at which it is printed.
+    /// The miss-ratio curve of LRU, and the cache sizes at which it is printed.
     pub(crate) curve: Option<(LruCurve, Vec<u64>)>,
 }
 
@@ -62,7 +63,8 @@ pub(crate) fn hit_ratio(outcome: &Outcome) -> Option<f64> {
 }
 
 impl Results {
-    /// Returns the share of the cost of misses that hits saved, if a cost is known and there were reads.
+    /// Returns the share of the cost of misses that a simulation's hits saved; `None` without a
+    /// known cost or without reads.
     pub(crate) fn cost_saved_ratio(&self, outcome: &Outcome) -> Option<f64> {
         let cost = self.miss_cost?;
         hit_ratio(outcome).map(|_| cost.saved_ratio(&outcome.counts))
@@ -72,19 +74,20 @@ impl Results {
         self.cells.iter().filter(|cell| cell.outcome.is_some()).count()
     }
 
-    /// Whether the LRU curve equals the simulated miss ratios.
+    /// Whether the LRU curve, computed in one pass, equals the miss ratios that simulations would
+    /// have.
     pub(crate) fn is_curve_exact(&self) -> bool {
         self.curve.as_ref().is_some_and(|(curve, _)| curve.is_exact())
     }
 
-    /// Returns the error of a point of the LRU curve: that of the sampling, or 0 if it is exact;
-    /// `None` if its error is unknown.
+    /// Returns the error of a point of the LRU miss-ratio curve: that of the sampling, or 0 if it
+    /// is exact; `None` if its error is unknown.
     pub(crate) fn curve_error(&self, estimate: &Estimate) -> Option<f64> {
         let (curve, _) = self.curve.as_ref()?;
         (!curve.is_whole() || self.is_curve_exact()).then_some(estimate.error)
     }
 
-    /// Whether all requested simulations were completed.
+    /// Whether all requested simulations of the trace were completed.
     pub(crate) fn is_complete(&self) -> bool {
         self.finished() == self.sweep.cells() && self.curve.is_some() == self.wants_curve
     }

@@ -33,9 +33,9 @@ enum Asked {
     Curve,
 }
 
-/// The plan of a simulation: policies, sizes and what to print.
+/// The plan of `haypile simulate`: eviction policies, cache sizes and what to print.
 pub(crate) struct SimulationPlan {
-    /// Whether the user asked for the LRU curve, which takes one pass over the trace.
+    /// Whether the user asked for the LRU miss-ratio curve, which takes one pass over the trace.
     pub(crate) has_lru_curve: bool,
     /// The way in which the simulated policies were asked for.
     asked: Asked,
@@ -124,8 +124,8 @@ impl SimulationPlan {
         !self.capacities.is_empty()
     }
 
-    /// Returns the sizes at which the LRU curve is printed: those of the simulations, if there are
-    /// any.
+    /// Returns the cache sizes at which the LRU miss-ratio curve is printed: those of the
+    /// simulations, if there are any.
     pub(crate) fn curve_sizes(&self, trace: &Trace, sweep: &Sweep, curve: &LruCurve) -> Vec<u64> {
         if self.has_capacities() || self.is_of_curve() {
             return sweep.capacities.clone();
@@ -135,7 +135,7 @@ impl SimulationPlan {
         spread(curve.largest_useful().max(footprint(trace, accounting)), least)
     }
 
-    /// Whether simulations are printed as curves.
+    /// Whether the simulations are printed as miss-ratio curves over cache sizes.
     pub(crate) fn is_of_curve(&self) -> bool {
         self.asked == Asked::Curve
     }
@@ -151,7 +151,8 @@ impl SimulationPlan {
         BuildOptions { next_use, sampling: self.sampling, ..BuildOptions::default() }
     }
 
-    /// Returns the rule by which a trace's entries are weighed.
+    /// Returns the rule by which a trace's entries are weighed: by bytes if the trace has sizes,
+    /// else each as one, unless the user chose another.
     pub(crate) fn accounting(&self, trace: &Trace) -> Accounting {
         self.accounting.unwrap_or(match trace.sizes() {
             Some(_) => Accounting::Bytes,
@@ -159,12 +160,12 @@ impl SimulationPlan {
         })
     }
 
-    /// Returns the cost of a miss, if the user named one.
+    /// Returns the cost of a miss that the user stated; `None` if there is none.
     pub(crate) fn miss_cost(&self) -> Option<MissCost> {
         self.miss_cost
     }
 
-    /// Returns the simulations of a trace.
+    /// Returns the simulations to run on a trace: policies, cache sizes and rules.
     pub(crate) fn sweep(&self, trace: &Trace, accounting: Accounting, sizes: SizeRule) -> Sweep {
         let capacities = if self.has_capacities() {
             let is_share = |it: &CapacityArgument| matches!(it, CapacityArgument::Share(_));

@@ -124,7 +124,7 @@ fn matrices(text: &mut String, results: &[Results], all: bool) {
     matrix(text, results, None, |_, one| grouped(one.used));
 }
 
-/// Returns the hit ratio of a simulation as text; a dash without reads.
+/// Returns the hit ratio of a simulation as text; `no reads` without reads.
 pub(crate) fn hit_ratio_text(outcome: &Outcome) -> String {
     super::hit_ratio(outcome).map_or_else(|| NO_READS.to_owned(), ratio)
 }
@@ -138,7 +138,8 @@ pub(crate) fn byte_hit_ratio(of: &Results, outcome: &Outcome) -> String {
     }
 }
 
-/// Returns the share of the cost of misses that hits saved, if a cost is known.
+/// Returns the share of the cost of misses that a simulation's hits saved, as text; without a known
+/// cost, the hit ratio.
 pub(crate) fn cost_saved_text(of: &Results, outcome: &Outcome) -> String {
     match of.cost_saved_ratio(outcome) {
         Some(saved) => ratio(saved),

@@ -10,7 +10,7 @@ use crate::output::progress::Progress;
 
 /// The input of `haypile load`: a file or standard input.
 pub(super) struct LoadInput {
-    /// The name of the input in messages.
+    /// The name of the input in messages: the file's path, or `standard input`.
     pub(super) name: String,
     reader: Box<dyn BufRead + Send>,
     /// Whether the rest of a too long line comes next.
@@ -19,7 +19,7 @@ pub(super) struct LoadInput {
     total_bytes: Option<u64>,
 }
 
-/// A part of the input of `haypile load`: a line, or why it cannot be used.
+/// A line of the input of `haypile load`, or the fact that it is too long.
 pub(super) enum Piece<'a> {
     /// A line without its end.
     Whole(&'a [u8]),
@@ -28,7 +28,7 @@ pub(super) enum Piece<'a> {
 }
 
 impl LoadInput {
-    /// Opens a file, or standard input for `-`.
+    /// Opens the input of `haypile load`: a file, or standard input for `-`.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             let reader = Box::new(BufReader::new(io::stdin()));
@@ -45,7 +45,7 @@ impl LoadInput {
         Ok(Self { name, reader: Box::new(BufReader::new(file)), in_line: false, total_bytes })
     }
 
-    /// Returns a progress bar that counts the bytes read.
+    /// Returns a progress bar that counts the bytes that `haypile load` has read.
     pub(super) fn progress(&self) -> Progress {
         let what = format!("loading {}", self.name);
         match self.total_bytes {
@@ -54,7 +54,7 @@ impl LoadInput {
         }
     }
 
-    /// Reads the next line of the input into `buffer`, at most one byte more than the limit.
+    /// Reads the next line of a dump into `buffer`, at most one byte more than the limit.
     pub(super) fn next<'a>(
         &mut self,
         buffer: &'a mut Vec<u8>,
