@@ -36,7 +36,7 @@ const MAX_TEXT_BYTES: usize = 8 << 10;
 /// The options of an experiment file, with their values, by name.
 pub type Settings = BTreeMap<String, Setting>;
 
-/// The value of an option in an experiment file.
+/// The value of an option in an experiment file: a text, a number, a truth value or a list.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -54,8 +54,8 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// Returns the value of the option as a user would write it; of a list, one text for each
-    /// value.
+    /// Returns the option's value as a user would write it on the command line; of a list, one text
+    /// for each value.
     pub fn texts(&self) -> Vec<String> {
         match self {
             Self::Flag(is_given) => vec![is_given.to_string()],
@@ -67,14 +67,14 @@ impl Setting {
     }
 }
 
-/// The contents of an experiment file.
+/// The contents of an experiment file: the question, source, method and options of an experiment.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ExperimentFile {
     /// The name of the experiment's command under `haypile lab`.
     pub experiment: String,
-    /// The question that the experiment answers, in a sentence.
+    /// The question that the experiment is to answer, in a sentence.
     pub question: String,
     /// The source of the experiment's question, such as a publication.
     pub source: String,
@@ -120,7 +120,7 @@ pub enum ExperimentFileError {
 }
 
 impl ExperimentFile {
-    /// Reads an experiment file.
+    /// Reads an experiment file (TOML with a question and options of an experiment) from this path.
     ///
     /// # Errors
     ///
@@ -168,7 +168,7 @@ impl ExperimentFile {
         options
     }
 
-    /// Parses the text of an experiment file.
+    /// Parses the text of an experiment file, which is TOML.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let file: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         let texts = [

@@ -20,7 +20,7 @@ const DIGIT_BITS: u32 = DIGITS.len().ilog2();
 /// The digits that one word gives.
 const DIGITS_PER_WORD: u32 = 10;
 
-/// Returns the binary logarithm of the number of different keys of this length.
+/// Returns the binary logarithm of the number of different random keys of this length in bytes.
 pub(super) fn bits(key_bytes: u32) -> u32 {
     if key_bytes as usize >= HEXADECIMAL_BYTES {
         return u64::BITS;

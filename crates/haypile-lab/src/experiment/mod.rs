@@ -112,12 +112,12 @@ pub(crate) trait Experiment: Sync {
     fn body(&self, samples: &Samples<'_>, cases: &[Case<'_>]) -> Body;
 }
 
-/// One of the experiments that this program has.
+/// An experiment of the laboratory that this program has.
 #[derive(Clone, Copy)]
 pub struct Known(&'static dyn Experiment);
 
 impl Known {
-    /// Returns all experiments, in the order of the help.
+    /// Returns all experiments of the laboratory, in the order of the help.
     pub fn all() -> impl Iterator<Item = Self> {
         EXPERIMENTS.iter().map(|experiment| Self(*experiment))
     }

@@ -8,7 +8,7 @@ use super::wording::Wording;
 /// The description of an experiment for the report: its question, method and source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct About {
-    /// The heading of the experiment's section.
+    /// The heading of the experiment's section in the report.
     pub(crate) title: &'static str,
     /// The question of the experiment, in a sentence.
     pub(crate) question: Cow<'static, str>,
@@ -41,7 +41,7 @@ fn with_full_stop(text: &str) -> String {
     }
 }
 
-/// Name and heading of the report's section on simulations of policies.
+/// Name and heading of the report's section on simulations of eviction policies.
 pub(crate) const SIMULATE: (&str, &str) = ("simulate", "Which policy, at which size?");
 
 /// The simulator is not an experiment on caches, and has no file.
@@ -52,7 +52,7 @@ const SIMULATIONS: (&str, &str, &str) = (
     "RelStorage's cache notes: trace simulation",
 );
 
-/// Returns the description of the report's section on simulations of policies.
+/// Returns the description of the report's section on simulations of eviction policies.
 pub(crate) fn about_simulations() -> About {
     let (question, method, source) = SIMULATIONS;
     About {

@@ -187,7 +187,7 @@ fn parameter(name: &str, value: &str) -> String {
     }
 }
 
-/// Returns the names of parameters that differ between cases and are not determined by other
+/// Returns the names of the parameters that differ between cases and are not determined by other
 /// parameters.
 ///
 /// A `capacity_bytes` that follows from the sizes of keys and values, as it does in `micro`, says

@@ -12,7 +12,8 @@ const MAX_COMMANDS: usize = 20;
 /// Longest command line that is shown, in characters.
 const MAX_COMMAND_CHARS: usize = 4_000;
 
-/// The distinct machines of a report; sections refer to them by number.
+/// The distinct machines on which a report's results were measured; sections refer to them by
+/// number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Machines(Vec<KnownMachine>);
 
@@ -37,7 +38,7 @@ pub(crate) struct Host {
     pub(crate) load: String,
     /// The time at which the runs on this machine began, or the first and the last.
     pub(crate) started: String,
-    /// Reasons to doubt the results, such as load on the machine.
+    /// Reasons to doubt the results of these runs, such as load on the machine.
     pub(crate) warnings: Vec<String>,
     /// The command lines of the runs on this machine.
     pub(crate) commands: Vec<String>,

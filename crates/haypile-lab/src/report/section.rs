@@ -66,7 +66,7 @@ pub(crate) struct Body {
     /// Small charts of the section that stand in a row.
     pub(crate) multiples: Vec<Picture>,
     pub(crate) tables: Vec<Table>,
-    /// Messages about results that the section leaves out.
+    /// Messages about results that the section of the report leaves out.
     pub(crate) left_out: Vec<String>,
 }
 

@@ -11,9 +11,9 @@ pub(crate) struct Table {
     pub(crate) columns: Vec<TableColumn>,
     /// The rows of the table, with a cell for each column.
     pub(crate) rows: Vec<Vec<String>>,
-    /// Whether the table is folded until the reader opens it.
+    /// Whether the report's page shows the table folded until the reader opens it.
     pub(crate) is_detail: bool,
-    /// The number of the column with verdicts, and the tone of each row's verdict.
+    /// The number of the table's column with verdicts, and the tone of each row's verdict.
     pub(crate) verdicts: Option<(usize, Vec<Tone>)>,
 }
 
@@ -89,8 +89,8 @@ impl Table {
         self
     }
 
-    /// Divides the table into as few parts as fit the page, about equally wide. Each begins with
-    /// the leading columns of text.
+    /// Divides the table into as few parts as fit the page, about equally wide. Each part begins
+    /// with the leading columns of text.
     pub(crate) fn parts(&self) -> Vec<Self> {
         let texts = self.columns.iter().take_while(|column| !column.is_number).count();
         let keys = texts.clamp(1, MAX_COLUMNS / 2).min(self.columns.len());

@@ -28,7 +28,7 @@ pub enum SpliceError {
     },
 }
 
-/// The reason why a table of a document cannot be made.
+/// The reason why a table of a document cannot be made from results.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MarkerProblem {

@@ -36,9 +36,9 @@ pub(super) enum SpliceColumn {
 pub(super) struct Marker {
     /// The path of the file or directory with the table's results.
     pub(super) results: String,
-    /// The columns of the table, in their order.
+    /// The columns of the document's table, in their order.
     pub(super) columns: Vec<SpliceColumn>,
-    /// Fields or parameters whose values become columns of the table.
+    /// Fields or parameters of samples whose values become columns of the table.
     pub(super) across: Vec<String>,
     /// Columns by which the table's rows are sorted; if empty, by those of fields and parameters.
     pub(super) sort: Vec<String>,
@@ -46,7 +46,7 @@ pub(super) struct Marker {
     pub(super) baseline: Option<String>,
     /// The measured cost that the table's column `times` compares, such as processor time.
     pub(super) metric: Metric,
-    /// Fields or parameters, each with the values to which the samples are restricted.
+    /// Fields or parameters of samples, each with the values to which the table is restricted.
     pub(super) filters: Vec<(String, Vec<String>)>,
 }
 

@@ -37,7 +37,7 @@ pub struct Spliced {
     pub text: String,
     /// The line numbers, from 1, of the document's tables that were out of date.
     pub stale: Vec<usize>,
-    /// The number of tables in the document.
+    /// The number of tables in the document that are made from results.
     pub tables: usize,
 }
 

@@ -29,8 +29,8 @@ pub(super) fn value(sample: &Sample, name: &str) -> Option<String> {
     })
 }
 
-/// Returns the fields and parameters that must be equal within a row of a table. Samples of several
-/// runs may be in one row.
+/// Returns the names of the samples' fields and parameters, which must be equal within a row of a
+/// table. Samples of several runs may be in one row.
 pub(super) fn names<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<String> {
     let mut names: Vec<String> = FIELDS.map(str::to_owned).to_vec();
     let parameters: BTreeSet<&String> =

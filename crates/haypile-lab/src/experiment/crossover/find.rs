@@ -18,7 +18,7 @@ const MAX_SIZES: usize = 64;
 /// The most keys, however small entries are.
 const MAX_KEYS: u64 = 1 << 20;
 
-/// The sizes at which one cache becomes slower than the baseline, or no longer slower.
+/// The sizes of values at which one cache becomes slower than the baseline, or no longer slower.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FoundCrossovers {
@@ -26,8 +26,8 @@ pub struct FoundCrossovers {
     pub subject: String,
     /// Name of the baseline: the cache that the other cache is compared with.
     pub baseline: String,
-    /// The ratio of the cache's time to the baseline's at each measured size of values in bytes, in
-    /// ascending order.
+    /// The ratio of the cache's time to the baseline's time at each measured size of values in
+    /// bytes, in ascending order of sizes.
     pub effects: Vec<(u32, Effect)>,
     /// Intervals of value sizes in which the cache becomes clearly slower than the baseline, or no
     /// longer clearly slower.
@@ -37,8 +37,8 @@ pub struct FoundCrossovers {
     pub begins_slower: bool,
 }
 
-/// A crossover: two measured sizes of values between which the cache becomes clearly slower, or no
-/// longer slower.
+/// Two measured sizes of values between which a cache becomes clearly slower than the baseline, or
+/// no longer slower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Crossover {

@@ -43,7 +43,7 @@ pub struct CrossoverPlan {
     /// Ratio of the two value sizes around a crossover (larger over smaller) at which the search
     /// for it ends.
     pub precision: f64,
-    /// Bytes of all keys and values together, which fit into the caches.
+    /// Total size in bytes of all keys and values of a measurement, for which every cache has room.
     pub total_bytes: u64,
     /// The number of reads in one measurement; for values above 16 KiB fewer, down to a hundredth.
     pub operations: u32,

@@ -8,8 +8,8 @@ use super::find;
 use crate::experiment::Printout;
 use crate::experiment::on_caches::table;
 
-/// Returns the sizes at which each cache becomes slower, with the measured ratios, followed by the
-/// tables that every experiment prints.
+/// Returns the sizes of values at which each cache becomes slower, with the measured ratios,
+/// followed by the tables that every experiment prints.
 pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {
     let mut printout = Printout::default();
     for found in find(samples) {

@@ -11,7 +11,8 @@ use crate::report::case::{Case, varying};
 use crate::report::chart::Spot;
 use crate::report::section::Body;
 
-/// Returns the section of a report on `crossover`, with the crossovers found in its samples.
+/// Returns the report's section on the experiment `crossover`, with the crossovers found in its
+/// samples.
 pub(super) fn body(samples: &[&Sample], cases: &[Case<'_>]) -> Body {
     let found = find(samples.iter().copied());
     let spots = found.iter().flat_map(|found| found.crossovers.iter().map(|at| spot(found, at)));

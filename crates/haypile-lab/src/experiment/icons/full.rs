@@ -7,8 +7,8 @@ const FILLED_PERCENT: u64 = 90;
 /// Other values: pictures of 32 by 32 pixels, as long as those between which icons lie.
 const OTHER_BYTES: usize = 4096;
 
-/// Rewrites all values of an icon cache with other values between them, until the file is full, so
-/// that the values lie as far from each other as possible.
+/// Rewrites all values of an icon cache, with other values between them, until the file is full and
+/// the icons' values lie as far apart as possible.
 ///
 /// # Errors
 ///

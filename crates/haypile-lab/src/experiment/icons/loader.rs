@@ -36,7 +36,7 @@ impl Kept {
     }
 }
 
-/// Loads icons or draws a game, as the first line of the input orders, and keeps the pictures in
+/// Loads icons or draws a game, as the first line of the input requests, and keeps the pictures in
 /// memory until the input ends.
 ///
 /// # Errors

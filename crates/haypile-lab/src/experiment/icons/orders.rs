@@ -83,7 +83,7 @@ pub(super) struct GameOrders {
 pub(super) struct DrawnWindow {
     pub(super) wall_ns: u64,
     pub(super) cpu_ns: u64,
-    /// Number of SVG files that were rendered instead of read from the cache.
+    /// Number of the game's SVG files that were rendered instead of read from the cache.
     pub(super) rendered: u64,
     /// The checksum of the pixels of all pictures that were drawn for the window.
     pub(super) checksum: u64,

@@ -94,7 +94,8 @@ impl IconCase {
     }
 }
 
-/// Returns a table of the ways of loading icons for each case.
+/// Returns a table for each case of the experiment `icons`, with a row for each way of loading
+/// icons.
 pub(super) fn printout(samples: &[Sample]) -> Printout {
     let mut printout = Printout::default();
     let of_game = game_table(&samples.iter().collect());

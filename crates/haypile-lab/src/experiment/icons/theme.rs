@@ -140,7 +140,7 @@ fn generate(place: &Path, seed: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns a random SVG picture of at least `least` shapes.
+/// Returns a random SVG picture of at least `least` shapes, in a square of `size` pixels.
 pub(super) fn drawing(size: u32, least: u32, random: &mut ChaCha8Rng) -> anyhow::Result<String> {
     let mut text = format!(
         "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {size} {size}' width='{size}' height='{size}'>"

@@ -2,11 +2,11 @@
 
 use std::sync::LazyLock;
 
-/// One row of the tables in the Necko benchmarks.
+/// One row of the published tables of the Necko benchmarks (of Firefox's network library).
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SourceRow {
-    /// The experiment that the row belongs to: `loop` or `sequence`.
+    /// The experiment of ours that repeats the row's measurement: `loop` or `sequence`.
     pub experiment: &'static str,
     /// The machine on which the row of the Necko benchmarks was measured.
     pub machine: SourceMachine,

@@ -26,9 +26,10 @@ pub struct Line {
     /// The wall time of one repetition of the operation, in microseconds; `None` if all samples are
     /// errors.
     pub run_us: Option<f64>,
-    /// The measured ratio of the time of a miss to that of a hit of the same cache; only for hits.
+    /// The measured ratio of the time of a miss to the time of a hit in the same cache; `None` for
+    /// lines that are not hits.
     pub miss_over_hit: Option<f64>,
-    /// The ratio of the time of a miss to that of a hit on the Linux server of the Necko
+    /// The ratio of the time of a miss to the time of a hit on the Linux server of the Necko
     /// benchmarks, whose origin was equally slow; only for hits.
     pub source_miss_over_hit: Option<f64>,
     /// Whether the line of the table is about HTTP requests, and not about the cache alone.

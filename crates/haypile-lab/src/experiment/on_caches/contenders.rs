@@ -45,8 +45,8 @@ pub fn listings(programs: &[PathBuf]) -> anyhow::Result<Vec<Listing>> {
     programs.iter().map(ask).collect()
 }
 
-/// Returns the caches that the user named, or else those of the experiment file that can be
-/// measured here. A file without subjects uses those of the experiment's own file.
+/// Returns the caches to measure: those that the user named, or else those of the experiment file
+/// that can be measured here. A file without subjects uses those of the experiment's own file.
 pub(super) fn subjects(
     experiment: &str,
     measuring: &Measuring,

@@ -28,8 +28,8 @@ pub(crate) enum View {
 }
 
 impl View {
-    /// All selections of visits, with the most different ones first: the sum of all visits says
-    /// less than its two parts.
+    /// All selections of page visits, with the most different ones first: the sum of all visits
+    /// says less than its two parts.
     pub(crate) const ALL: [Self; 3] = [Self::First, Self::Repeat, Self::All];
 
     fn has(self, visit: &VisitKey) -> bool {
@@ -58,7 +58,7 @@ impl fmt::Display for View {
     }
 }
 
-/// The identity of a visit of a page, by which loads with and without a cache are paired.
+/// The identity of a page visit, by which loads with and without a cache are paired.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct VisitKey {
     run: String,

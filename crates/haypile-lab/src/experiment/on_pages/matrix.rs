@@ -64,7 +64,7 @@ pub(crate) fn disks(media: &[Medium], directory: &Path) -> anyhow::Result<Vec<Di
     Ok(disks)
 }
 
-/// Returns a sentence about the pages and visits of a run, for users.
+/// Returns a sentence for users about the web pages and visits of a run.
 pub(crate) fn description(site: &Site, visits: &Visits) -> String {
     let counts = site.counts();
     let inferred = match counts.inferred {
@@ -92,8 +92,8 @@ pub(crate) fn description(site: &Site, visits: &Visits) -> String {
     )
 }
 
-/// Returns a warning about resources that caches refuse because of their size; `None` if none is
-/// refused.
+/// Returns a warning about web resources that caches refuse because of their size; `None` if none
+/// is refused.
 pub(crate) fn refusals(site: &Site, columns: &[Column]) -> Option<String> {
     let refused = |column: &Column| {
         let largest = column.largest_body_bytes();

@@ -88,8 +88,8 @@ impl TimeLimit {
     }
 }
 
-/// The page loads with one cache configuration over one link in one block, or the reason why there
-/// are none.
+/// The page loads with one cache configuration over one network link in one block, or the reason
+/// why there are none.
 pub(crate) type Measured = Result<Vec<CountedLoad>, String>;
 
 impl PageRun<'_> {

@@ -5,7 +5,7 @@ use crate::experiment::on_pages::improvement::{ColumnName, LinkLoads, View};
 /// By how much a smaller cache may take longer.
 const MARGIN: f64 = 0.02;
 
-/// The advised size of the disk cache for one medium and link.
+/// The advised size of the disk cache for one storage medium and network link.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Advice {
     pub(super) medium: String,

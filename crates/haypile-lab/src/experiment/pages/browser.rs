@@ -30,7 +30,7 @@ use haypile_pages::{LoaderError, LoaderSettings, Protocol, SiteServer};
 /// Whether a missing browser is an error and not skipped.
 const REQUIRED: &str = "HAYPILE_REQUIRE_RIVALS";
 
-/// Finds the browsers that the user has named, as far as they are installed.
+/// Finds the browsers that the user has named; notes and leaves out those that are not installed.
 pub(super) fn find(options: &PagesOptions, host: &dyn Host) -> anyhow::Result<Vec<Browser>> {
     if options.browsers.is_empty() {
         return Ok(Vec::new());

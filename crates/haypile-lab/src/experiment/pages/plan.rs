@@ -11,7 +11,7 @@ use haypile_pages::site::generate::Generator;
 use haypile_pages::site::manifest::{Manifest, Visits};
 use haypile_pages::site::{Site, har};
 
-/// Reads or generates the site whose pages are loaded; also returns its name in results.
+/// Reads or generates the web site whose pages are loaded; also returns its name in results.
 pub(super) fn site(options: &PagesOptions, host: &dyn Host) -> anyhow::Result<(Site, String)> {
     let now = SystemTime::now();
     if options.hars.is_empty() {

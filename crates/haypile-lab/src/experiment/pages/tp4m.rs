@@ -52,8 +52,9 @@ struct LoaderLink {
     counted: Option<LinkLoads>,
 }
 
-/// Returns, for each emulated link, a table that compares the load times of generated sites with the published ones of
-/// Tp4m, a page-load test of 2011. A user's own site has none, because it was not among the published ones.
+/// Returns, for each emulated network link, a table that compares the load times of generated sites
+/// with the published ones of Tp4m, a page-load test of 2011. A user's own site has none, because
+/// it was not among the published ones.
 pub(super) fn tables<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<Tp4mTable> {
     let samples: Samples<'a> = samples.into_iter().collect();
     let mut all: Vec<LoaderLink> = Vec::new();

@@ -20,9 +20,10 @@ const USES: u32 = 4;
 /// The settings of the cases of the experiment `persist`: the sizes of entries, and how they age.
 #[derive(Clone, Debug)]
 pub struct Sizes {
-    /// The sizes of the values in bytes; the key of each is its position as text.
+    /// The sizes of all values in bytes; the key of each is its position as text.
     pub sizes: Vec<u32>,
-    /// Milliseconds of waiting before often used entries are set again, in cases that measure age.
+    /// Milliseconds of waiting before frequently read entries are set again, in cases that measure
+    /// the effect of age.
     pub wait_milliseconds: u32,
     /// Whether the cases that measure the effect of entries' age are included.
     pub with_age: bool,
@@ -30,8 +31,8 @@ pub struct Sizes {
     pub seed: u64,
 }
 
-/// A part of the experiment, such as writing or opening, with the files that have to be there when
-/// it begins.
+/// A part of the experiment `persist`, such as writing or opening a cache file, with the files that
+/// have to exist when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PersistPart {
     /// Sets everything: timed. No later part opens its file.

@@ -32,7 +32,8 @@ pub fn sizes_below(limit_bytes: u64) -> Vec<u32> {
     sizes
 }
 
-/// Returns the total bytes of the keys and values of entries with values of these sizes.
+/// Returns the total bytes of the keys and values of RelStorage's entries whose values have these
+/// sizes.
 pub fn total_bytes(sizes: &[u32]) -> u64 {
     (0..).zip(sizes).map(|(entry, &size)| key_bytes(entry) + u64::from(size)).sum()
 }

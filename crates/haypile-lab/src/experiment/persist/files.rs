@@ -23,8 +23,8 @@ pub(super) struct FilesSize {
     pub(super) disk_bytes: u64,
 }
 
-/// Copies all files of a directory tree into an empty directory. Afterwards no part of the copies
-/// waits to be written to disk; all of it is in the system's page cache, or, if `cold`, nothing.
+/// Copies all files of a directory tree into an empty directory. Afterwards all copies are written
+/// to disk; all of them are in the system's page cache, or, if `cold`, none.
 ///
 /// Nothing is shared with the files that were copied, neither blocks nor pages, even where the file
 /// system could: whoever writes to a copy pays for writing alone, and whoever reads it finds it as

@@ -20,7 +20,8 @@ pub struct Inversion {
     pub slower: String,
     /// The cache of the pair that is faster in the published figures.
     pub faster: String,
-    /// The share by which the faster cache was faster in the published figures: 0.03 is 3 %.
+    /// The share by which the faster cache of the pair was faster in the published figures: 0.03 is
+    /// 3 %.
     pub source: f64,
     /// The share by which the cache that was faster in the published figures is faster in this run;
     /// it is below zero.

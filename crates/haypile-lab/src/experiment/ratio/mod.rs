@@ -40,7 +40,7 @@ pub const KEYS: u32 = 2_000;
 /// The length of the keys in the experiment `ratio`, in bytes: that of a UUID as text.
 pub const KEY_BYTES: u32 = 36;
 
-/// The capacity of a cache in the experiment `ratio`, in bytes. The Perl cache benchmark sets a
+/// The capacity of each cache in the experiment `ratio`, in bytes. The Perl cache benchmark sets a
 /// `max_size` without stating it.
 pub const CAPACITY_BYTES: u64 = 16_000_000;
 
@@ -66,7 +66,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// Returns the size of values in this class, in bytes.
+    /// Returns the size of the values in this size class, in bytes.
     pub fn bytes(self) -> u32 {
         match self {
             Self::Small => 16,
@@ -75,7 +75,7 @@ impl Size {
         }
     }
 
-    /// Returns the name of the size class in the Perl cache benchmark.
+    /// Returns the name that the Perl cache benchmark has for this size class of values.
     pub fn name(self) -> &'static str {
         match self {
             Self::Small => "small",

@@ -10,7 +10,7 @@ use crate::experiment::on_caches::table;
 use crate::ranking::{Figures, Ranking, rankings};
 
 /// Returns the tables of the Perl cache benchmark with our results, the tables that every
-/// experiment prints, and the agreement of the rankings.
+/// experiment prints, and a comparison of the two rankings.
 pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {
     let rankings = rankings(samples, &table::names(contenders));
     let mut printout = Printout::default();

@@ -53,8 +53,8 @@ fn parameters(replay: &Replay, percent: f64, capacity_bytes: u64) -> Parameters 
     parameters
 }
 
-/// Writes the job that replays a trace into an empty directory, and returns the results to expect.
-/// The number of hits depends on the subject and its policy.
+/// Writes the job that replays a trace on a cache into an empty directory, and returns the results
+/// to expect. The number of hits depends on the subject and its policy.
 ///
 /// Nothing is read before the first request: that would be a request for every key.
 ///

@@ -20,7 +20,8 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Creates the replay of a trace, in which values are `assumed_bytes` large if it has no sizes.
+    /// Creates the replay of a trace on a cache; values have `assumed_bytes` if the trace has no
+    /// sizes.
     ///
     /// # Errors
     ///

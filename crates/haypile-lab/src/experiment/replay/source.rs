@@ -7,11 +7,11 @@ use haypile_sim::trace::{BuildOptions, Sink, TraceBuilder, TraceError};
 /// A generated trace, which always has the same requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generated {
-    /// The name of the trace on the command line and in results.
+    /// The name of the generated trace on the command line and in results.
     pub name: &'static str,
     /// A description of the generated trace for help texts.
     pub help: &'static str,
-    /// The pattern of the trace's keys, as `haypile trace generate` takes it.
+    /// The pattern of the generated trace's keys, as `haypile trace generate` takes it.
     pub pattern: &'static str,
 }
 

@@ -33,7 +33,7 @@ pub const NAME: &str = "resources";
 /// The list that is loaded where the user names none.
 const SAMPLE: &str = include_str!("sample.txt");
 
-/// The experiment `resources`: the time of loading each of a list of resources, with and without
+/// The experiment `resources`: the time of loading each web resource of a list, with and without
 /// caches.
 pub(crate) struct ResourcesExperiment;
 

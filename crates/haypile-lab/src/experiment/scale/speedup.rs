@@ -52,13 +52,14 @@ pub(super) struct Scaling {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Point {
     pub(super) workers: u64,
-    /// Operations of all workers per second of wall time: the rate of the fewest workers times the
-    /// speed-up.
+    /// Operations of all workers per second of wall time: the rate with the fewest workers times
+    /// the speed-up.
     pub(super) rate: f64,
     /// The rate of operations divided by that with the fewest workers.
     pub(super) speedup: f64,
     pub(super) interval: Option<Interval>,
-    /// The speed-up divided by the ideal one, of workers that never wait: 1 is perfect.
+    /// The speed-up divided by the ideal speed-up, of workers that never wait for each other: 1 is
+    /// perfect.
     pub(super) efficiency: f64,
 }
 

@@ -19,7 +19,7 @@ pub use options::RunOptions;
 
 use super::{Ended, Host, Printout, topics};
 
-/// A run of an experiment: its options, its results, and the program around it.
+/// A run of an experiment: its options, its results so far, and the program around it.
 pub(crate) struct Session<'a> {
     pub(crate) run: Run,
     pub(crate) host: &'a dyn Host,
@@ -69,7 +69,7 @@ impl<'a> Session<'a> {
         self.results.as_mut().map_or(Ok(()), |results| results.write(&Row::Run(self.run.clone())))
     }
 
-    /// Adds a finished sample to the results, and appends it to the file of results.
+    /// Adds a finished sample to the run's results, and appends it to the file of results.
     ///
     /// # Errors
     ///

@@ -67,7 +67,7 @@ impl Condition {
         self.repeated().name()
     }
 
-    /// Whether starts under this condition find the cache full, and use it.
+    /// Whether programs that are started under this condition find their cache full, and use it.
     pub(super) fn is_primed(self) -> bool {
         matches!(self, Self::With | Self::Again)
     }

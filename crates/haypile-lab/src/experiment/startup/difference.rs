@@ -16,7 +16,8 @@ pub(super) struct StartCase<'a> {
     pub(super) name: &'a str,
     pub(super) page_cache: String,
     pub(super) ready: String,
-    /// The two commands that are compared; `None` for one command with and without its cache.
+    /// The two commands that are compared; `None` if the case is about one command with and without
+    /// its cache.
     pub(super) pair: Option<[String; 2]>,
     by_condition: Vec<(Condition, Samples<'a>)>,
     /// The calls of the traced start of each condition.

@@ -27,11 +27,12 @@ pub(super) struct CallDifference {
     pub(super) kind: &'static str,
     /// The condition without the cache, or with an empty one, that is compared with the full cache.
     pub(super) condition: Condition,
-    /// The number of system calls of this kind without the cache, and with it.
+    /// The number of system calls of this kind in the start without the cache, and in the start
+    /// with it.
     pub(super) calls: [u64; 2],
     /// The deepest folder below whose path most of the difference in system calls lies.
     pub(super) below: String,
-    /// The numbers of system calls below that folder, without the cache and with it.
+    /// The numbers of system calls below the deepest folder, without the cache and with it.
     pub(super) calls_below: [u64; 2],
 }
 
@@ -135,7 +136,8 @@ pub(super) fn sentences(case: &StartCase<'_>) -> Vec<String> {
     texts
 }
 
-/// Returns warnings that a start without the cache seems to have another cache of its own.
+/// Returns warnings that a program started without its cache seems to have another cache of its
+/// own.
 pub(super) fn own_cache(case: &StartCase<'_>) -> Vec<String> {
     let off = case.calls(Condition::Off);
     let texts = off.into_iter().flat_map(|calls| &calls.own_cache);

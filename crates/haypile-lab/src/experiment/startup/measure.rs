@@ -57,7 +57,7 @@ pub(super) struct Measuring<'a, 's> {
     /// Whether the cache's files have shown that the command reads its cache.
     pub(super) is_read: bool,
     /// The times at which the watched start without the cache began and ended, in nanoseconds since
-    /// 1970.
+    /// 1970; `None` before that start.
     pub(super) off_ran_ns: Option<(i64, i64)>,
     /// Conditions whose files may have been dropped since they were last started.
     chilled: BTreeSet<Condition>,
@@ -65,7 +65,7 @@ pub(super) struct Measuring<'a, 's> {
     output: String,
 }
 
-/// A failure that ends the measurement of a command.
+/// A failure that ends the measurement of a command's starts.
 pub(super) enum Failure {
     Interrupted,
     Failed(String),
@@ -198,7 +198,8 @@ impl<'a, 's> Measuring<'a, 's> {
         })
     }
 
-    /// Runs the user's cleanup command, if there is one, even after a failure.
+    /// Runs the cleanup command of the user after the measurement, even after a failure; does
+    /// nothing without one.
     ///
     /// # Errors
     ///

@@ -95,12 +95,12 @@ pub(super) struct StartPlan {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Schedule {
     pub(super) blocks: u64,
-    /// Number of untimed starts of each command; the first is watched.
+    /// Number of untimed starts of each command before the timed ones; the first is watched.
     pub(super) warmup: u64,
     pub(super) cold: Option<Cold>,
     pub(super) settle: Option<Duration>,
     pub(super) grace: Duration,
-    /// Whether a start of each condition is traced for its system calls.
+    /// Whether one start under each condition is traced for its system calls.
     pub(super) traces: bool,
     /// Whether further starts are watched after the measurement, to draw their processes over time.
     pub(super) draws: bool,

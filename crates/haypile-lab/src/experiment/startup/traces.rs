@@ -68,8 +68,8 @@ fn rolled_up(folders: &BTreeMap<PathBuf, CallCounts>, scratch: &Path) -> Vec<Fol
     sums.into_iter().map(row).collect()
 }
 
-/// Returns sentences about files which show that a start without the cache has another cache of its
-/// own.
+/// Returns sentences about files which show that a program started without its cache has another
+/// cache of its own.
 pub(super) fn own_cache(
     (off, with): (&CallTrace, Option<&CallTrace>),
     cache: &[PathBuf],

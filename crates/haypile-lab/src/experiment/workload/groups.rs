@@ -6,7 +6,7 @@ use std::hash::Hasher;
 
 use siphasher::sip::SipHasher24;
 
-/// Number of groups of keys in RelStorage's workloads.
+/// Number of key groups in RelStorage's workloads.
 pub const GROUPS: u32 = 400;
 
 /// Number of keys in each group of RelStorage's workloads. Some keys are in several groups.
@@ -29,8 +29,8 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Creates the groups of RelStorage's workloads: 400 groups of 400 keys, of which 145,480 are
-    /// distinct.
+    /// Creates the key groups of RelStorage's workloads: 400 groups of 400 keys, of which 145,480
+    /// are distinct.
     pub fn new() -> Self {
         let mut keys = Vec::new();
         let mut numbers = HashMap::new();
@@ -70,7 +70,8 @@ impl Groups {
         self.members.iter().map(Vec::len).sum()
     }
 
-    /// Returns the numbers of all keys in the order of their hashes in Python.
+    /// Returns the numbers of all keys of RelStorage's workloads, in the order of the keys' hashes
+    /// in Python.
     ///
     /// It is the order of the source: the keys sorted by their hash in Python 3.4 with
     /// PYTHONHASHSEED=0, which is SipHash-2-4 of the characters with a key of zeros, as a signed

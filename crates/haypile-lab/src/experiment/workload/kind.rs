@@ -31,7 +31,8 @@ impl Workload {
     /// All RelStorage workloads, in the order of their definition.
     pub const ALL: [Self; 5] = [Self::Pop, Self::Epop, Self::Mix, Self::Read, Self::Proof];
 
-    /// Returns the name of the workload on the command line, which is the name of its case.
+    /// Returns the name of this RelStorage workload on the command line, which is the name of its
+    /// case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pop => "pop",

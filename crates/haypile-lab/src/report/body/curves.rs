@@ -22,7 +22,7 @@ pub(crate) struct Over {
     pub(crate) unit: Unit,
 }
 
-/// The size of values, as the parameter of a horizontal axis.
+/// The size of values, as the parameter of a chart's horizontal axis.
 pub(crate) const VALUE_BYTES: Over =
     Over { parameter: "value_bytes", label: "size of a value", unit: Unit::Bytes };
 
@@ -47,8 +47,8 @@ pub(crate) fn amounts<'a>(series: impl Iterator<Item = &'a Series>) -> BTreeSet<
     series.flat_map(|series| &series.points).map(|(amount, _)| *amount).collect()
 }
 
-/// Returns a line chart with its caption and description, unless there is no line; and a message
-/// about results that it leaves out.
+/// Returns a line chart with its caption and description, if there is any line; and a message about
+/// results that it leaves out.
 pub(crate) fn picture(
     title: String,
     over: Over,

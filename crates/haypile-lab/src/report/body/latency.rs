@@ -15,7 +15,7 @@ use super::super::table::{NOTHING, Table};
 use super::curves::amounts;
 use super::figures::{MAX_MULTIPLES, beyond};
 
-/// The text on the limits of latencies of single operations.
+/// The report's text on the limits of latencies of single operations.
 pub(crate) const METHOD: &str = "Times of single operations are from a pass of its own, in which \
     the clock is read around each. They are of a closed loop: the next operation begins when the last one has \
     ended, so that a stall is one long operation, and not the many that would have arrived in the meantime \
@@ -38,7 +38,7 @@ struct Times {
 }
 
 /// Returns charts and a table of the percentiles of latencies, `None` if no sample has any; and
-/// messages about what is left out.
+/// messages about results that are left out.
 pub(crate) fn latencies(samples: &Samples<'_>) -> (Option<Latencies>, Vec<String>) {
     let is_timed = |sample: &&Sample| sample.error.is_none() && sample.latency_ns.is_some();
     if !samples.iter().any(is_timed) {

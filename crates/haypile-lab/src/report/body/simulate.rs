@@ -23,7 +23,7 @@ const BELADY: &str = "belady";
 /// Ratios this close to the best are as good: a tenth of a point.
 const LEVEL: f64 = 0.001;
 
-/// Returns the report's section on all simulations of policies.
+/// Returns the report's section on all simulations of eviction policies.
 pub(crate) fn section(simulations: &[Simulations]) -> Section {
     let traces: Vec<&Trace> = simulations.iter().flat_map(|one| &one.traces).collect();
     let (answer, answers) = answer(&traces);

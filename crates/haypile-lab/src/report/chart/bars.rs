@@ -36,7 +36,8 @@ const DOT_LINE_PX: f64 = 3.6;
 #[derive(Clone, Debug)]
 pub(crate) struct Bars {
     pub(crate) quantity: Quantity,
-    /// The names of the measured quantities, at most three; each bar has a value for each of them.
+    /// The names of the chart's measured quantities, at most three; each bar has a value for each
+    /// of them.
     pub(crate) measures: Vec<String>,
     /// The bars of the chart, one for each cache, from the top of the chart down.
     pub(crate) rows: Vec<Bar>,

@@ -13,7 +13,7 @@ const GAP_PX: f64 = 18.0;
 /// The legend of a chart, with the position of each name in it.
 pub(crate) struct Legend {
     entries: Vec<(Place, String)>,
-    /// Bottom of the legend, in pixels.
+    /// Bottom edge of the legend in its chart, in pixels.
     pub(crate) foot: f64,
 }
 

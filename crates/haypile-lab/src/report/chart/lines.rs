@@ -37,19 +37,19 @@ const DASH_PART: f64 = 0.55;
 /// A line chart over a numeric axis.
 #[derive(Clone, Debug)]
 pub(crate) struct Lines {
-    /// The label of the horizontal axis, such as `size of an entry`.
+    /// The label of the chart's horizontal axis, such as `size of an entry`.
     pub(crate) x_label: String,
     pub(crate) ticks: Ticks,
-    /// The label of the vertical axis, such as `processor time of a hit`.
+    /// The label of the chart's vertical axis, such as `processor time of a hit`.
     pub(crate) y_label: String,
     pub(crate) quantity: Quantity,
     /// The lines of the chart, at most [`haypile_sim::plot::MAX_CURVES`].
     pub(crate) series: Vec<Series>,
-    /// Labelled positions on the horizontal axis, such as crossovers.
+    /// Labelled positions on the chart's horizontal axis, such as crossovers.
     pub(crate) spots: Vec<Spot>,
 }
 
-/// The kind of tick marks on the horizontal axis.
+/// The kind of tick marks on a chart's horizontal axis: at round amounts, or at named ones.
 #[derive(Clone, Debug)]
 pub(crate) enum Ticks {
     /// Marks at round amounts.
@@ -66,7 +66,8 @@ pub(crate) struct Series {
     /// The points of the line, by ascending position. Positions and values are above 0; values that
     /// are shares may be 0.
     pub(crate) points: Vec<(u64, Estimate)>,
-    /// Whether the line belongs to a policy that knows the future, which has a different mark.
+    /// Whether the line belongs to an eviction policy that knows the future, which has a different
+    /// mark.
     pub(crate) knows_future: bool,
     /// The line's number among all lines of a section, by which it has the same colour and marker
     /// in each chart.

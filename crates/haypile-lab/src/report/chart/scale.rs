@@ -29,8 +29,8 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Creates an axis that fits all these estimates: linear from 0, or logarithmic if they are far
-    /// apart.
+    /// Creates a chart's axis that fits all these estimates: linear from 0, or logarithmic if they
+    /// are far apart.
     pub(crate) fn fitting(quantity: Quantity, estimates: &[Estimate]) -> Self {
         let above = estimates.iter().map(|estimate| estimate.value).filter(|value| *value > 0.0);
         let (least, most) = above
@@ -54,7 +54,8 @@ impl Scale {
         Self { quantity, is_log: false, low: 0.0, high, step }
     }
 
-    /// Creates a logarithmic axis that fits all these estimates, of which at least one is above 0.
+    /// Creates a chart's logarithmic axis that fits all these estimates, of which at least one is
+    /// above 0.
     pub(crate) fn log(quantity: Quantity, estimates: &[Estimate]) -> Self {
         let (mut low, mut high) = (f64::MAX, f64::MIN_POSITIVE);
         for Estimate { value, interval, .. } in estimates.iter().filter(|one| one.value > 0.0) {

@@ -37,7 +37,8 @@ fn wall(samples: &Samples<'_>, case: &str, subject: &str) -> Option<Estimate> {
     PART_WALL.of(&samples.iter().copied().filter(is_own).collect())
 }
 
-/// Returns the table on drawing a game, with a row for each step; `None` if no game was drawn.
+/// Returns the table on drawing a game, with a row for each step such as a resize; `None` if no
+/// game was drawn.
 pub(in super::super) fn game_table(samples: &Samples<'_>) -> Option<GameTable> {
     let mut table = GameTable::default();
     for (case, ..) in STEPS {
