@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::result::Parameters;
 
-/// Returns a parameter's value as text, strings without quotes.
+/// Returns the value of a case's parameter as text, strings without quotes.
 pub fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -12,14 +12,14 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-/// Returns all parameters as text: `keys=1000 threads=2`.
+/// Returns all parameters of a case as text: `keys=1000 threads=2`.
 pub fn describe(parameters: &Parameters) -> String {
     let settings: Vec<String> =
         parameters.iter().map(|(name, value)| format!("{name}={}", text(value))).collect();
     settings.join(" ")
 }
 
-/// Separates the parameters that are the same in all sets from the names of the others.
+/// Separates the parameters that are the same in several cases from the names of those that differ.
 pub fn part<'a>(all: impl IntoIterator<Item = &'a Parameters>) -> (Parameters, Vec<String>) {
     let mut all = all.into_iter();
     let mut same = all.next().cloned().unwrap_or_default();

@@ -8,65 +8,65 @@ use crate::figure::Estimate;
 use crate::result::{Identity, Parameters};
 use crate::statistics::{Effect, Rule, Summary, Verdict};
 
-/// The results of comparing two sets of samples (the old and the new side).
+/// The results of comparing an old set of benchmark samples with a new one.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Comparison {
     /// The metric that was compared, such as processor time.
     pub metric: Metric,
-    /// The rule that the verdicts follow.
+    /// The rule that decides which differences between old and new samples are significant.
     pub rule: Rule,
-    /// The compared cases and subjects: one row for each that both sides have.
+    /// The compared results: one row for each case and subject (cache under test) that both sets of samples have.
     pub rows: Vec<Row>,
-    /// Cases that only the old side has, as text: case and subject.
+    /// The cases that only the old set of samples has, as text: case and subject (cache under test).
     pub missing: Vec<String>,
-    /// Warnings about doubtful rows, for the reader.
+    /// Warnings for the reader about rows of the comparison that may be wrong.
     pub warnings: Vec<String>,
 }
 
-/// The comparison of one subject in one case.
+/// The comparison of one subject (cache under test) in one case (setting of parameters) of an experiment.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Row {
-    /// The name of the experiment.
+    /// The name of the experiment that was measured, such as `micro`.
     pub experiment: String,
-    /// The name of the case.
+    /// The name of the experiment's case, in which both sides were measured.
     pub case: String,
-    /// The parameters of the case.
+    /// The parameters of the experiment's case, such as its number of threads.
     pub parameters: Parameters,
-    /// The old side's samples, summarized.
+    /// The summary of the old samples, with which the new ones are compared.
     pub old: Side,
-    /// The new side's samples, summarized.
+    /// The summary of the new samples, which are compared with the old ones.
     pub new: Side,
-    /// The outcome of comparing both sides.
+    /// The outcome of comparing the old samples with the new ones.
     pub outcome: Outcome,
 }
 
-/// One side, old or new, of a compared case.
+/// The summary of the old or of the new samples of a case that is compared.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Side {
-    /// The subject's name.
+    /// The name of the subject (cache under test).
     pub subject: String,
-    /// The name of the program that ran the subject.
+    /// The name of the program that ran the subject (cache under test).
     pub program: String,
-    /// The summary of the side's samples, with one value for each run and block; `None` if there
-    /// are none.
+    /// The summary of the samples of this side (old or new), with one value for each run and block; `None` if there are
+    /// none.
     pub summary: Option<Summary>,
-    /// The estimate of the metric; `None` if nothing was measured.
+    /// The estimate of the compared metric; `None` if nothing was measured.
     pub estimate: Option<Estimate>,
-    /// The number of the side's samples that are errors.
+    /// The number of samples of this side (old or new) that are errors.
     pub errors: u64,
-    /// The text of the side's first error.
+    /// The text of the first error among the samples of this side (old or new).
     pub first_error: Option<String>,
-    /// Notes for people on facts that the side's median does not show.
+    /// Notes for people on facts about the samples that their median does not show, such as a trend.
     pub notes: Vec<String>,
-    /// Whether some of the side's samples are far slower than the others, beyond what chance and
-    /// other work on the machine explain.
+    /// Whether some samples of this side (old or new) are far slower than the others, beyond what chance and other work
+    /// on the machine explain.
     pub has_slow_samples: bool,
 }
 
-/// The measure (median or mean) by which a slowdown fails a check.
+/// The statistic (median, mean, or slow samples) by which a slowdown fails a check.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Gate {
     /// The centre and the mean, each at half of the level of a [`Rule`] in the one direction that counts: the mean
@@ -80,7 +80,7 @@ pub enum Gate {
     Tails,
 }
 
-/// The outcome of comparing the two sides of a case.
+/// The outcome of comparing the old samples of a case with the new ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome {
@@ -97,7 +97,7 @@ pub enum Outcome {
     NotMeasured,
 }
 
-/// The way in which the samples of the two sides are paired.
+/// The way in which old and new samples are paired: in the same blocks (rounds), or not at all.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Pairing {
     /// Both sides were measured side by side, in the same blocks.
@@ -110,7 +110,7 @@ pub enum Pairing {
 }
 
 impl Side {
-    /// Returns the name and the program of the side's subject.
+    /// Returns the name of the subject (cache under test), and of the program that ran it.
     pub fn identity(&self) -> Identity<'_> {
         Identity { name: &self.subject, program: &self.program }
     }
@@ -126,7 +126,7 @@ impl fmt::Display for Pairing {
 }
 
 impl Outcome {
-    /// Returns the name of the outcome in JSON: that of the verdict, `failed` or `not-measured`.
+    /// Returns the name of the comparison's outcome in JSON: that of the verdict, `failed` or `not-measured`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Judged { verdict, .. } => verdict.name(),
@@ -147,8 +147,8 @@ impl fmt::Display for Outcome {
 }
 
 impl Comparison {
-    /// Returns the rows whose slowdown exceeds a part (0.03 is 3 %) by a measure, and those whose
-    /// new side failed or has no figures while the old one has.
+    /// Returns the rows of the comparison whose slowdown exceeds a part of 1 (0.03 is 3 %), and those whose new samples
+    /// are all errors or lack the metric.
     ///
     /// A row counts if it is significantly slower, beyond the noise floor, and its estimate lies beyond the part.
     /// Blocks that are too few or too short for a verdict are not beyond. What is [`missing`](Self::missing) has no

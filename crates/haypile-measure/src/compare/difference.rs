@@ -6,21 +6,22 @@ use super::comparison::Pairing;
 use crate::result::Values;
 use crate::statistics::{Effect, EffectError, Rule, Timing, Verdict};
 
-/// The ratio of new to old costs: of the medians of blocks, and of the means of all blocks.
+/// The ratio of new to old costs, such as times: one of the centres of blocks, and one of the means
+/// of all blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Difference {
-    /// The ratio of the centres of blocks, which a few slow blocks do not change: verdicts are
-    /// based on it.
+    /// The ratio of the centres of new and old blocks, which a few slow blocks do not change.
+    /// Verdicts are based on it.
     pub centre: Effect,
-    /// The ratio of the means of all blocks.
+    /// The ratio of the mean of all new blocks to the mean of all old ones.
     pub mean: Effect,
-    /// Whether the samples of the two sides were measured in the same blocks, side by side.
+    /// Whether the old and the new samples were measured in the same blocks, side by side.
     pub pairing: Pairing,
 }
 
 impl Difference {
-    /// Compares new values with old ones: in pairs if both sides share a run and block, and
+    /// Compares new costs with old ones: in pairs if old and new samples share a run and block, and
     /// otherwise unpaired.
     ///
     /// # Errors
@@ -37,8 +38,8 @@ impl Difference {
         Ok(Self { centre, mean, pairing: Pairing::Paired { blocks: pairs.len() } })
     }
 
-    /// Returns the verdict, given the timing of the blocks of both sides: on the centres, or on the
-    /// means where the centres show no difference.
+    /// Returns the verdict on the difference, given the timing of all blocks: by the centres, or by
+    /// the means where the centres show no difference.
     pub fn verdict(&self, rule: Rule, timing: Timing) -> Verdict {
         match rule.judge_timed(&self.centre, timing) {
             Verdict::NoDifference => match rule.judge_timed(&self.mean, timing) {
@@ -50,8 +51,8 @@ impl Difference {
         }
     }
 
-    /// Returns a verdict as text. If no difference is shown, the text states how large an unnoticed
-    /// difference can be.
+    /// Returns a verdict on a difference as text. If no difference is shown, the text states how
+    /// large an unnoticed difference can be.
     pub fn write(&self, rule: Rule, verdict: Verdict) -> String {
         let least = self.least_shown(rule).filter(|_| verdict == Verdict::NoDifference);
         least.map_or_else(
@@ -60,8 +61,8 @@ impl Difference {
         )
     }
 
-    /// Returns the smallest change, as a part of 1, that the samples could have shown in both
-    /// centre and mean; `None` if no change could have been shown.
+    /// Returns the smallest change of the cost, as a part of 1, that the samples could have shown
+    /// in both centre and mean; `None` if no change could have been shown.
     pub fn least_shown(&self, rule: Rule) -> Option<f64> {
         Some(rule.least_shown(&self.centre)?.max(rule.least_shown(&self.mean)?))
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::metric::Metric;
 use crate::result::ResultsError;
 
-/// The error of two sets of results that cannot be compared.
+/// The error of two sets of benchmark results that cannot be compared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompareError {

@@ -8,7 +8,7 @@ use crate::figure::CaseNotes;
 use crate::result::{CaseKey, Parameters, Sample, Samples, Values};
 use crate::statistics::Timing;
 
-/// The key by which samples of the two sides are matched: experiment, case, parameters, and
+/// The key by which old samples are matched with new ones: experiment, case, parameters, and
 /// subject.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct GroupKey<'a> {
@@ -17,7 +17,8 @@ pub(super) struct GroupKey<'a> {
     subject: String,
 }
 
-/// The parts of a subject's identity (name or program) that distinguish subjects.
+/// The parts of a subject's identity (name, program) that distinguish subjects (caches under test)
+/// in a comparison.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum SubjectNaming {
     /// No part: each side is one subject.
@@ -28,15 +29,15 @@ pub(super) enum SubjectNaming {
     Label,
 }
 
-/// The samples of one side that share a key.
+/// The samples of one side (old or new) that share experiment, case, parameters and subject.
 #[derive(Clone, Debug)]
 pub(super) struct Group<'a> {
-    /// The parameters of the group's first sample.
+    /// The parameters of the case of the group's first sample.
     pub(super) parameters: &'a Parameters,
-    /// The name of the subject of the group's first sample.
+    /// The name of the subject (cache under test) of the group's first sample.
     pub(super) subject: &'a str,
-    /// The names of the programs that ran the subject; a comparison is an error if there are
-    /// several.
+    /// The names of the programs that ran the group's subject; a comparison is an error if there
+    /// are several.
     pub(super) programs: Vec<String>,
     pub(super) values: Values<'a>,
     pub(super) seeds: Vec<u64>,
@@ -44,10 +45,10 @@ pub(super) struct Group<'a> {
     pub(super) unmeasured: u64,
     pub(super) errors: u64,
     pub(super) first_error: Option<String>,
-    /// The length of the group's blocks, and whether their times are confirmed; unknown if the
-    /// metric is not a time.
+    /// The length of the group's blocks (rounds), and whether their times are confirmed; unknown if
+    /// the metric is not a time.
     pub(super) timing: Timing,
-    /// Notes on the group's times; none if the metric is not a time.
+    /// Notes for people on the times of the group's samples; none if the metric is not a time.
     pub(super) notes: Vec<String>,
     pub(super) has_slow_samples: bool,
 }
@@ -101,7 +102,8 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Returns the samples in groups by key, in the order in which their first samples come.
+/// Returns samples in groups of the same case and subject, in the order in which the first samples
+/// of the groups come.
 pub(super) fn groups<'a>(
     samples: &'a [Sample],
     selector: &Selector,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::figure::{self, Figure};
 
-/// A cost of a sample, such as processor time. Less is better.
+/// A cost that comparisons of samples use, such as processor time. Less is better.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Metric {
     /// Processor time of the subject's own processes per operation, in nanoseconds.
@@ -18,16 +18,16 @@ pub enum Metric {
     Memory,
 }
 
-/// The error of an unknown metric's name.
+/// The error of an unknown name of a metric that is to be compared.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("unknown metric '{name}' (known: cpu, wall, server, memory)")]
 pub struct UnknownMetric {
-    /// The name that the user wrote.
+    /// The unknown name that the user wrote.
     pub name: String,
 }
 
 impl Metric {
-    /// All metrics.
+    /// All metrics that can be compared.
     pub const ALL: [Self; 4] = [Self::Cpu, Self::Wall, Self::Server, Self::Memory];
 
     /// Returns the name of the metric: `cpu`, `wall`, `server` or `memory`.
@@ -35,7 +35,7 @@ impl Metric {
         self.figure().name
     }
 
-    /// Returns the unit of the metric, in words.
+    /// Returns the unit of the metric, in words: bytes, or nanoseconds per operation.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Memory => "bytes",
@@ -43,12 +43,12 @@ impl Metric {
         }
     }
 
-    /// Whether the metric is a time.
+    /// Whether the compared metric is a time, in contrast to memory.
     pub fn is_time(self) -> bool {
         matches!(self, Self::Cpu | Self::Wall | Self::Server)
     }
 
-    /// Returns the figure that computes the metric from samples.
+    /// Returns the figure (a function of samples) that computes the metric.
     pub fn figure(self) -> &'static Figure {
         match self {
             Self::Cpu => &figure::CPU,

@@ -35,18 +35,21 @@ use crate::statistics::{Centre, Rule, Summary};
 /// The most cases of one side that a message names.
 const MOST_NAMED: usize = 5;
 
-/// The settings of a comparison: a metric, a rule, and the subjects of both sides.
+/// The settings of a comparison: a metric, a rule, and the subjects of the old and of the new
+/// samples.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// The metric to compare.
+    /// The metric to compare, such as processor time.
     pub metric: Metric,
     /// The rule that decides whether a difference is significant.
     pub rule: Rule,
-    /// The subjects of the old and of the new side; `None` to compare subjects of the same name.
+    /// The choices of subjects (caches) from the old and from the new samples; `None` to compare
+    /// subjects of the same name.
     pub subjects: Option<(Selector, Selector)>,
 }
 
-/// Compares old and new samples; the rows are in the order of the old ones.
+/// Compares old with new samples of benchmarks; the rows of the comparison are in the order of the
+/// old samples.
 ///
 /// # Errors
 ///

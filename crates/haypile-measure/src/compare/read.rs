@@ -9,7 +9,8 @@ use crate::result::{self, Results, ResultsError};
 /// The extension of results files.
 const EXTENSION: &str = "jsonl";
 
-/// Reads a results file, or all files `*.jsonl` of a directory in the order of their names.
+/// Reads benchmark results from a file, or from all files `*.jsonl` of a directory in the order of
+/// their names.
 ///
 /// What is passed over is in the warnings: a half-written last line; in a directory also a file
 /// that does not begin with a row of results, as other programs keep JSON Lines too.
@@ -35,8 +36,8 @@ fn read_directory(path: &Path) -> Result<Results, CompareError> {
     Ok(all)
 }
 
-/// Reads all results files `*.jsonl` of a directory, which may be none, in the order of their
-/// names; returns each with its rows.
+/// Reads all results files `*.jsonl` of a directory, in the order of their names; returns each file
+/// with its rows.
 pub fn read_each(path: &Path) -> Result<Vec<(PathBuf, Results)>, CompareError> {
     let failed = |source| CompareError::Directory { path: path.into(), source };
     let mut files: Vec<PathBuf> = Vec::new();

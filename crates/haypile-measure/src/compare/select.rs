@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::error::CompareError;
 use crate::result::{Identity, Sample, SubjectId};
 
-/// A choice of subjects: by name (`memory:policy=lru`), by the program that ran them (`@main`), or
-/// by both (`memory:policy=lru@main`).
+/// A choice of subjects (caches under test): by name (`memory:policy=lru`), by the program that ran
+/// them (`@main`), or by both (`memory:policy=lru@main`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selector {
     name: Option<String>,
@@ -14,13 +14,13 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Whether the selector matches a subject.
+    /// Whether the selector matches a subject (cache under test).
     pub fn takes(&self, subject: &SubjectId) -> bool {
         self.name.as_ref().is_none_or(|name| *name == subject.name)
             && self.program.as_ref().is_none_or(|program| *program == subject.program)
     }
 
-    /// Whether the selector can match subjects of one name only.
+    /// Whether the selector states the name of a subject, and not only a program.
     pub(super) fn names_one(&self) -> bool {
         self.name.is_some()
     }
@@ -37,8 +37,9 @@ impl Selector {
         [Some(whole), parted].into_iter().flatten().find(takes_some)
     }
 
-    /// Parses a list `OLD,NEW` of two selectors. Names can contain commas: the separating comma is
-    /// the one with a subject of the old samples before it and one of the new samples after it.
+    /// Parses a list `OLD,NEW` of two selectors of subjects. Names can contain commas: the
+    /// separating comma is the one with a subject of the old samples before it and one of the new
+    /// samples after it.
     ///
     /// # Errors
     ///

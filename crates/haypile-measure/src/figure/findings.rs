@@ -12,21 +12,21 @@ use crate::statistics::{Effect, Interval};
 /// The version of the form.
 const SCHEMA: u64 = 1;
 
-/// The value of a figure of one subject in one case.
+/// The value of a figure (such as processor time per operation) of one subject in one case of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// The name of the experiment.
+    /// The name of the experiment that was measured, such as `micro`.
     pub experiment: String,
-    /// The name of the case.
+    /// The name of the experiment's case, in which the figure was measured.
     pub case: String,
-    /// The parameters of the case.
+    /// The parameters of the experiment's case, such as its number of threads.
     pub parameters: Parameters,
-    /// The subject that was measured.
+    /// The subject (cache under test) that was measured.
     pub subject: SubjectId,
-    /// The names of the runs whose samples were pooled.
+    /// The names of the experiment's runs whose samples were pooled.
     pub runs: Vec<String>,
-    /// The number of samples, including errors.
+    /// The number of samples that the figure was computed from, including errors.
     pub samples: usize,
     /// The number of samples that are errors, which are left out of all figures but counts.
     pub errors: usize,
@@ -34,21 +34,21 @@ pub struct Finding {
     /// with the kind of operations (`p99:get`), or `times` for the processor time over that of another
     /// subject.
     pub figure: String,
-    /// The quantity of the value: a time, a size, a ratio and so on.
+    /// The quantity of the figure's value: a time, a size, a ratio and so on.
     pub quantity: Quantity,
-    /// The estimated value of the figure, with its interval.
+    /// The estimated value of the figure, with its 95 % interval.
     pub estimate: Estimate,
-    /// The subject that the value is relative to, such as the one that is 1.0 in `times`.
+    /// The subject that the figure's value is relative to, such as the one that is 1.0 in `times`; `None` for an
+    /// absolute value.
     pub over: Option<SubjectId>,
 }
 
-/// The values of figures of several subjects and cases.
+/// The values of figures (such as processor time per operation) of several subjects and cases.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings(pub Vec<Finding>);
 
 impl Findings {
-    /// Computes these figures of all samples, one value for each case and subject, in the order of the
-    /// samples.
+    /// Computes figures of all samples, one value for each figure, case and subject, in the order of the samples.
     pub fn of(samples: &Samples<'_>, figures: &[&Figure]) -> Self {
         let mut findings = Vec::new();
         for case in samples.cases() {
@@ -61,7 +61,7 @@ impl Findings {
         Self(findings)
     }
 
-    /// Returns the findings as JSON, with all digits. `docs/results.md` describes the form.
+    /// Returns the values of figures as JSON, with all digits. `docs/results.md` describes the form.
     pub fn to_json(&self) -> Value {
         let findings: Vec<Value> = self.0.iter().map(Finding::to_json).collect();
         json!({ "schema": SCHEMA, "findings": findings })
@@ -69,7 +69,7 @@ impl Findings {
 }
 
 impl Finding {
-    /// Returns a finding about one subject, which has no figure yet; `None` without samples. Of
+    /// Returns a finding about the subject of these samples, which has no figure yet; `None` without samples. Of
     /// several cases it has the parameters that all have in common.
     pub fn of(samples: &Samples<'_>) -> Option<Self> {
         let sample: &Sample = samples.first()?;
@@ -89,8 +89,7 @@ impl Finding {
         })
     }
 
-    /// Returns the finding with this figure and value. `over` is the subject that the value is
-    /// relative to.
+    /// Returns the finding with a figure's name and value. `over` is the subject that the value is relative to.
     #[must_use]
     pub fn with(
         self,
@@ -142,7 +141,7 @@ fn in_common(samples: &Samples<'_>) -> Parameters {
     common.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Returns the subject of the last sample without an error, which states the version.
+/// Returns the subject (cache under test) of the last sample without an error, which states the cache's version.
 pub(super) fn subject<'a>(samples: &Samples<'a>) -> Option<&'a SubjectId> {
     let known = samples.iter().rev().find(|sample| sample.error.is_none());
     known.or(samples.last()).map(|sample| &sample.subject)

@@ -26,7 +26,7 @@ macro_rules! figures {
             };
         )*
 
-        /// All figures, in the order in which findings list them.
+        /// All known figures, such as processor time per operation, in the order in which results list them.
         pub static FIGURES: &[&Figure] = &[$(&$id),*];
     };
 }

@@ -20,16 +20,16 @@ pub use known::*;
 pub use notes::CaseNotes;
 pub use operations::{Operations, PERCENTILES, Percentile};
 
-/// A figure: a quantity that is computed from samples, such as processor time per operation.
+/// A figure: a quantity that is computed from benchmark samples, such as processor time per operation.
 #[derive(Debug)]
 pub struct Figure {
-    /// The name that findings and the comments of tables use: `cpu`.
+    /// The name of the figure in results and in the comments of tables: `cpu`.
     pub name: &'static str,
     /// The title of the figure's column in a table, or of its bars in a chart.
     pub title: &'static str,
     /// The figure's name within a sentence: `processor time per operation`.
     pub what: &'static str,
-    /// The quantity of its values, which decides the unit and the rounding.
+    /// The quantity of the figure's values (time, bytes and so on), which decides the unit and the rounding.
     pub quantity: Quantity,
     estimator: Estimator,
 }
@@ -40,7 +40,7 @@ impl PartialEq for Figure {
     }
 }
 
-/// A function from a sample to a number; `None` if the sample has none.
+/// A function that computes a number from a benchmark sample; `None` if the sample lacks that number.
 pub type OfSample = fn(&Sample) -> Option<f64>;
 
 /// The way in which the values of samples become one.
@@ -59,23 +59,22 @@ enum Estimator {
     Ratio(fn(&Sample) -> Option<(f64, f64)>),
 }
 
-/// An estimated value with its interval and spread.
+/// An estimate of a figure's value, with its interval and spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Estimate {
-    /// The value, in the unit of its quantity: nanoseconds, bytes, or a part of 1.
+    /// The estimated value, in the unit of its quantity: nanoseconds, bytes, or a part of 1.
     pub value: f64,
-    /// The ends of the value's 95 % interval, if there is one.
+    /// The 95 % interval of the estimated value; `None` if it is unknown.
     pub interval: Option<Interval>,
-    /// The median absolute deviation of the blocks' values from their median; `None` for a single
-    /// block.
+    /// The median absolute deviation of the values of all blocks (rounds of a measurement); `None` for a single block.
     pub mad: Option<f64>,
-    /// The arithmetic mean of the blocks' values; `None` if the value is not a centre.
+    /// The arithmetic mean of the values of all blocks (rounds); `None` if the estimate is not a centre of blocks.
     pub mean: Option<f64>,
 }
 
 impl Figure {
-    /// Returns a figure that is the median over blocks of a number of each sample.
+    /// Creates a figure whose value is the median, over all blocks, of a number that `of` computes from each sample.
     pub const fn median(
         name: &'static str,
         title: &'static str,
@@ -86,8 +85,8 @@ impl Figure {
         Self { name, title, what, quantity, estimator: Estimator::Median(of) }
     }
 
-    /// Returns the figure's estimate from samples of one subject in one case; `None` if they have
-    /// no such value.
+    /// Returns the estimate of the figure from samples of one subject in one case; `None` if they lack the number that
+    /// it needs.
     pub fn of(&self, samples: &Samples<'_>) -> Option<Estimate> {
         match self.estimator {
             Estimator::Centre(_) | Estimator::CentreUnless(..) => {
@@ -112,7 +111,7 @@ impl Figure {
         }
     }
 
-    /// Returns the cost of one sample; `None` if it has none above 0, or the figure is not a cost.
+    /// Returns the cost of one sample by this figure; `None` if it is not above 0, or the figure is not a cost.
     pub fn of_sample(&self, sample: &Sample) -> Option<f64> {
         let (Estimator::Centre(of) | Estimator::CentreUnless(_, of) | Estimator::PerCentre(_, of)) =
             self.estimator
@@ -123,8 +122,8 @@ impl Figure {
         (cost.is_finite() && cost > 0.0).then_some(cost)
     }
 
-    /// Returns the figure's value in one sample without an error, which may be 0; `None` if it has
-    /// none, or the figure is a ratio of sums.
+    /// Returns the figure's value in one sample without an error, which may be 0; `None` if the sample has none, or the
+    /// figure is a ratio of sums.
     pub fn in_sample(&self, sample: &Sample) -> Option<f64> {
         match self.estimator {
             Estimator::Centre(_) | Estimator::CentreUnless(..) | Estimator::PerCentre(..) => {
@@ -135,7 +134,7 @@ impl Figure {
         }
     }
 
-    /// Returns the costs of the samples' blocks, which [`Difference`](crate::compare::Difference)
+    /// Returns this figure's cost in each block of the samples, which [`Difference`](crate::compare::Difference)
     /// compares; none for a ratio or a median.
     pub fn values<'a>(&self, samples: &Samples<'a>) -> Values<'a> {
         if let Estimator::CentreUnless(count, _) = self.estimator
@@ -146,8 +145,8 @@ impl Figure {
         samples.values(|sample| self.of_sample(sample))
     }
 
-    /// Returns the value of each block, in the order of the blocks; for a rate, the cost that it is
-    /// the inverse of. A figure that is a ratio or a median has none.
+    /// Returns the figure's value in each block of the samples, in the order of the blocks. A figure that is a ratio or
+    /// a median has none.
     pub fn in_blocks(&self, samples: &Samples<'_>) -> Vec<f64> {
         let costs = self.values(samples).to_vec();
         match self.estimator {
@@ -156,12 +155,12 @@ impl Figure {
         }
     }
 
-    /// Returns an estimate of the figure as text.
+    /// Returns the estimated value of a figure as text, with its unit.
     pub fn write(&self, estimate: &Estimate) -> String {
         self.quantity.write(estimate.value)
     }
 
-    /// Returns an estimate with its interval as text, such as `97.0 ns (93.0 to 101)`, in one unit.
+    /// Returns the estimated value of a figure with its interval as text, such as `97.0 ns (93.0 to 101)`, in one unit.
     pub fn write_within(&self, estimate: &Estimate) -> String {
         let value = self.write(estimate);
         let Some(ends) = estimate.interval else { return value };
@@ -172,12 +171,12 @@ impl Figure {
         format!("{value} ({low} to {high})")
     }
 
-    /// Returns the mean of the blocks' values as text.
+    /// Returns the mean of a figure's values in all blocks as text; `None` if it is unknown.
     pub fn write_mean(&self, estimate: &Estimate) -> Option<String> {
         estimate.mean.map(|mean| self.quantity.write(mean))
     }
 
-    /// Returns the deviation of the blocks' values as text, as a share of the estimate.
+    /// Returns the deviation of a figure's values between blocks as text, as a share of the estimate.
     pub fn write_spread(&self, estimate: &Estimate) -> Option<String> {
         let share = estimate.mad? / estimate.value.abs().max(f64::MIN_POSITIVE);
         Some(Quantity::Share.write(share))
@@ -185,12 +184,12 @@ impl Figure {
 }
 
 impl Estimate {
-    /// Returns an estimate without interval or spread, for a value that is exact.
+    /// Creates an estimate without interval or spread, for a value that is exact.
     pub fn exact(value: f64) -> Self {
         Self { value, interval: None, mad: None, mean: None }
     }
 
-    /// Returns the estimate with this interval, or without one.
+    /// Returns the estimate with `interval` as its interval, or without one.
     #[must_use]
     pub fn within(self, interval: impl Into<Option<Interval>>) -> Self {
         Self { interval: interval.into(), ..self }
@@ -219,20 +218,20 @@ impl From<Centre> for Estimate {
     }
 }
 
-/// Returns the ends of an interval of relative changes as factors, as text: `0.98 to 1.02`.
+/// Returns the ends of an interval of relative changes as text, in the form of factors: `0.98 to 1.02`.
 pub fn write_factors(ends: Interval) -> String {
     let Interval { low, high } = ends.factors();
     Quantity::Factor.write_range(low, high)
 }
 
-/// Returns a count of the runner over all samples, including errors: the sum, or for times (`_ns`)
-/// the longest. Returns `None` if no sample has it.
+/// Returns a named count of the runner over all samples, including errors: the sum, or for times (`_ns`) the longest.
+/// Returns `None` if no sample has the count.
 pub fn count(samples: &Samples<'_>, name: &str) -> Option<u64> {
     let counts = samples.iter().filter_map(|sample| sample.counts.get(name).copied());
     counts.reduce(|a, b| if is_time(name) { a.max(b) } else { a.saturating_add(b) })
 }
 
-/// Returns the quantity of a runner's count: a time (`_ns`) or a number.
+/// Returns the quantity of a runner's count by the count's name: a time (`_ns`) or a number.
 pub fn quantity_of_count(name: &str) -> Quantity {
     if is_time(name) { Quantity::Time } else { Quantity::Number }
 }

@@ -11,8 +11,7 @@ use crate::statistics::{Note, Turn};
 /// A share of a sample's delay that other work has to explain.
 const EXPLAINED: f64 = 0.5;
 
-/// The samples of a case in the order in which they were measured, for finding notes on each
-/// subject.
+/// The samples of a case in the order in which they were measured, for finding notes on them, such as a trend.
 #[derive(Clone, Debug)]
 pub struct CaseNotes<'a> {
     subjects: Vec<Identity<'a>>,
@@ -24,7 +23,7 @@ pub struct CaseNotes<'a> {
 type Turned<'a> = (&'a str, u64, u64);
 
 impl<'a> CaseNotes<'a> {
-    /// Collects all samples of a case, in their order, for finding notes.
+    /// Collects all samples of a case in the order in which they were measured, for finding notes on them.
     pub fn of(case: &Samples<'a>) -> Self {
         let by_subject = case.by_subject();
         let of_subject = |(number, (_, samples)): (usize, &(Identity<'a>, Samples<'a>))| {
@@ -34,8 +33,8 @@ impl<'a> CaseNotes<'a> {
         Self { subjects: by_subject.iter().map(|(subject, _)| *subject).collect(), places }
     }
 
-    /// Returns notes on the samples of one subject: on processor time, on wall time if that
-    /// differs, and on memory that was left out.
+    /// Returns notes for people on the samples of one subject: on processor time, on wall time if that differs, and on
+    /// memory that was left out.
     pub fn on(&self, own: &Samples<'_>) -> Vec<String> {
         let [cpu, wall] = [&CPU, &WALL].map(|figure| self.of_figure(figure, own));
         let label = |subject: usize| self.subjects[subject].label(self.subjects.iter().copied());
@@ -48,8 +47,8 @@ impl<'a> CaseNotes<'a> {
         on_cpu.chain(on_wall).chain(left_out(own)).collect()
     }
 
-    /// Returns whether some samples of one subject are far slower than the others by this figure,
-    /// without other work on the machine as the cause.
+    /// Returns whether some samples of one subject are far slower than the others by a figure, without other work on
+    /// the machine as the cause.
     pub fn has_slow_samples(&self, figure: &Figure, own: &Samples<'_>) -> bool {
         let is_slow = |note: &Note| match note {
             Note::Slow { count, excused, .. } => count > excused,

@@ -3,10 +3,10 @@
 use crate::result::{Latency, Samples};
 use crate::statistics::Summary;
 
-/// A percentile of the latencies of one kind of operation.
+/// A percentile of the latencies of single operations, such as reads.
 #[derive(Debug)]
 pub struct Percentile {
-    /// The name of the percentile: `p99`.
+    /// The name of the percentile in results, such as `p99`.
     pub name: &'static str,
     of: fn(&Latency) -> u64,
 }
@@ -21,18 +21,18 @@ pub static PERCENTILES: [Percentile; 5] = [
     Percentile { name: "max", of: |latency| latency.max },
 ];
 
-/// The latencies of one kind of operation of a subject in a case.
+/// The latencies of one kind of operation, such as reads, of one subject in one case.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Operations {
-    /// Latencies in nanoseconds by percentile, in the order of [`PERCENTILES`]: medians over
-    /// samples, and the maximum of all.
+    /// The latencies in nanoseconds by percentile, in the order of [`PERCENTILES`]: medians over
+    /// samples, and the maximum of all samples.
     pub percentiles: [f64; PERCENTILES.len()],
     /// The median of the samples' mean latencies in nanoseconds, if they were measured.
     pub mean: Option<f64>,
-    /// The number of operations in all samples.
+    /// The number of timed operations in all samples.
     pub count: u64,
-    /// The number of samples that timed such operations.
+    /// The number of samples that timed operations of this kind.
     pub samples: usize,
 }
 
@@ -48,8 +48,8 @@ impl Operations {
         kinds
     }
 
-    /// Returns the latencies of one kind of operation, from samples without errors; `None` if none
-    /// was measured.
+    /// Returns the latencies of one kind of operation, from samples without errors; `None` if no
+    /// sample has any.
     pub fn of(samples: &Samples<'_>, kind: &str) -> Option<Self> {
         let good = samples.iter().filter(|sample| sample.error.is_none());
         let all: Vec<&Latency> =

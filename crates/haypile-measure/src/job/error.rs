@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// The error of a job that cannot be written or read.
+/// The error of a job (a directory of keys, values and operations) that cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JobError {
@@ -58,7 +58,7 @@ pub enum JobError {
 }
 
 impl JobError {
-    /// Returns a function that turns an I/O error into a job's error about this file or directory.
+    /// Returns a function that turns an I/O error into a job's error about a file or directory.
     pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { path, source }

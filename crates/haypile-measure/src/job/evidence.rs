@@ -3,8 +3,8 @@
 use super::ops::Op;
 use super::read::Job;
 
-/// Returns a checksum of a value: the sum modulo 2^64 of its words of eight bytes, lowest byte
-/// first, and of each remaining byte.
+/// Returns a checksum of a cached value: the sum modulo 2^64 of its words of eight bytes, lowest byte first, and of
+/// each remaining byte.
 #[inline]
 pub(crate) fn words_of(value: &[u8]) -> u64 {
     let (words, rest) = value.as_chunks::<8>();
@@ -12,7 +12,7 @@ pub(crate) fn words_of(value: &[u8]) -> u64 {
     rest.iter().fold(words, |sum, &byte| sum.wrapping_add(u64::from(byte)))
 }
 
-/// Returns the operations of valid words, with their operands; the keys of [`Op::Many`] one by one.
+/// Returns the operations that words of a job encode, with their operands; the keys of [`Op::Many`] one by one.
 pub(crate) fn operations(words: &[u32]) -> impl Iterator<Item = (Op, u32)> {
     let mut left_of_many = 0;
     words.iter().filter_map(move |&word| {
@@ -29,7 +29,7 @@ pub(crate) fn operations(words: &[u32]) -> impl Iterator<Item = (Op, u32)> {
     })
 }
 
-/// Returns, for each key, whether one of the operations writes it.
+/// Returns, for each key of a job, whether one of the operations in `words` writes it.
 pub(crate) fn written(words: &[u32], keys: u32) -> Vec<bool> {
     let mut written = vec![false; keys as usize];
     add_written(words, &mut written);
@@ -47,14 +47,14 @@ fn add_written(words: &[u32], written: &mut [bool]) {
 /// The checksums of all values that the timed operations of one process read, if every read hits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReadSums {
-    /// The sum of the values' words, which runners report as `read_words`.
+    /// The sum of the words (of eight bytes each) of all values that were read, which runners report as `read_words`.
     pub(crate) words: u64,
     /// The sum of the values' CRC-32 checksums, which runners report as `read_crc32`.
     pub(crate) crc32: u64,
 }
 
 impl ReadSums {
-    /// Computes the checksums of the values that one process reads.
+    /// Computes the checksums of the values that one process of a job reads.
     pub(crate) fn of(job: &Job) -> Self {
         let mut times = vec![0_u64; job.keys() as usize];
         for (op, key) in job.timed().iter().flat_map(|words| operations(words)) {
@@ -76,7 +76,7 @@ impl ReadSums {
         sums
     }
 
-    /// Returns the sums of the checksums of both.
+    /// Returns the sums of these checksums and those of another process.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             words: self.words.wrapping_add(other.words),

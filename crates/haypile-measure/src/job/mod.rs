@@ -29,8 +29,8 @@ mod file {
     pub(super) const POOL: &str = "pool.bin";
     pub(super) const PREPARE: &str = "prepare.ops";
 
-    /// Returns the name of the file with one thread's timed operations; threads are counted through
-    /// all processes.
+    /// Returns the name of the file with the timed operations of one thread of a job; threads are
+    /// counted through all processes.
     pub(super) fn timed(thread: usize) -> String {
         format!("timed.{thread}.ops")
     }

@@ -1,11 +1,12 @@
 //! Operations as words of 32 bits.
 
-/// The largest operand of an operation: a word keeps the operation in its upper 4 bits.
+/// The largest operand of a job's operation: the upper 4 of 32 bits encode the operation.
 pub const MAX_OPERAND: u32 = (1 << OPERAND_BITS) - 1;
 
 const OPERAND_BITS: u32 = 28;
 
-/// An operation of a job. The operand is the number of a key unless stated otherwise.
+/// An operation of a job on the cache, such as a read. The operand is the number of a key unless
+/// stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Op {
@@ -39,7 +40,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// All operations of jobs, by number.
+    /// All operations that a job can have, in the order of their numbers in the job format.
     pub const ALL: [Self; 12] = [
         Self::Get,
         Self::Set,
@@ -55,7 +56,7 @@ impl Op {
         Self::Compute,
     ];
 
-    /// Returns the name of the operation in results.
+    /// Returns the name of the operation in results, such as `get`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -84,7 +85,8 @@ impl Op {
         self as u8 >= Self::Clear as u8
     }
 
-    /// Splits a word of a job into operation and operand; `None` for an unknown operation.
+    /// Splits an encoded operation of a job into operation and operand; `None` for an unknown
+    /// operation.
     #[inline]
     pub fn decode(word: u32) -> Option<(Self, u32)> {
         let operand = word & MAX_OPERAND;
@@ -129,7 +131,7 @@ pub struct Ops {
 }
 
 impl Ops {
-    /// Creates an empty list of operations.
+    /// Creates an empty list of a job's operations.
     pub fn new() -> Self {
         Self::default()
     }
@@ -177,19 +179,19 @@ impl Ops {
         self.push(Op::Flush, 0, 0, 0);
     }
 
-    /// Adds a wait for this number of milliseconds. It is not counted as an operation; its time
+    /// Adds a wait for a number of milliseconds. It is not counted as an operation; its time
     /// counts.
     pub fn wait(&mut self, milliseconds: u32) {
         self.push(Op::Wait, milliseconds, 0, 0);
     }
 
-    /// Adds an operation that removes all entries. It is not counted as an operation; its time
-    /// counts.
+    /// Adds an operation that removes all entries of the cache. It is not counted as an operation;
+    /// its time counts.
     pub fn clear(&mut self) {
         self.push(Op::Clear, 0, 0, 0);
     }
 
-    /// Adds an operation that reads a key, and on a miss makes the value without writing it. It
+    /// Adds an operation that reads a key, and on a miss creates the value without writing it. It
     /// counts as one operation.
     pub fn load(&mut self, key: u32) {
         self.push(Op::Load, key, 1, 1);
@@ -201,19 +203,20 @@ impl Ops {
     }
 
     /// Adds an operation that reads a key or computes its value. It counts as one operation, and as
-    /// a miss if this caller computed.
+    /// a miss if the caller computed the value itself.
     pub fn compute(&mut self, key: u32) {
         self.push(Op::Compute, key, 1, 1);
     }
 
-    /// Appends the operations of another list.
+    /// Appends the operations of another list of a job's operations.
     pub fn extend(&mut self, other: &Self) {
         self.words.extend_from_slice(&other.words);
         self.operations += other.operations;
         self.reads += other.reads;
     }
 
-    /// Whether one of the operations is unknown to runners of the job format's versions 1 and 2.
+    /// Whether the list has an operation that is unknown to runners of the job format's versions 1
+    /// and 2.
     pub(super) fn is_of_schema_3(&self) -> bool {
         let mut words = self.words.iter();
         let mut decoded = words.by_ref().filter_map(|&word| Op::decode(word));
@@ -221,17 +224,17 @@ impl Ops {
         decoded.any(|(op, _)| op.is_of_schema_3())
     }
 
-    /// Returns the number of timed operations, as runners count them: one per key.
+    /// Returns the number of operations in the list, as runners count them: one per key.
     pub fn operations(&self) -> u64 {
         self.operations
     }
 
-    /// Returns the number of reads among the operations, each a hit or a miss.
+    /// Returns the number of reads in the list of operations, each a hit or a miss.
     pub fn reads(&self) -> u64 {
         self.reads
     }
 
-    /// Returns the operations as words of the job format.
+    /// Returns the list of operations as encoded words of the job format.
     pub fn words(&self) -> &[u32] {
         &self.words
     }

@@ -3,25 +3,27 @@
 use super::error::JobError;
 use super::ops::MAX_OPERAND;
 
-/// The distance between the values of two neighbouring keys in the pool of random bytes.
+/// The distance in bytes between the values of two neighbouring keys in a job's pool of random
+/// bytes.
 pub const VALUE_STEP: u64 = 61;
 
 /// The keys of a job in the order of their numbers, each with the size of its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Population {
     pub(super) keys: Vec<u8>,
-    /// The offset of each key in `keys`, and the end of the last one.
+    /// The offset of each of the job's keys in `keys`, and the end of the last key.
     pub(super) index: Vec<u32>,
     pub(super) sizes: Vec<u32>,
 }
 
 impl Population {
-    /// Creates an empty set of keys.
+    /// Creates an empty set of keys for a job.
     pub fn new() -> Self {
         Self { keys: Vec::new(), index: vec![0], sizes: Vec::new() }
     }
 
-    /// Adds a key and returns its number. The caller ensures that it differs from all others.
+    /// Adds a key to the job and returns its number. The caller ensures that it differs from all
+    /// others.
     ///
     /// # Errors
     ///
@@ -52,7 +54,7 @@ impl Population {
         self.sizes.is_empty()
     }
 
-    /// Returns a key by its number.
+    /// Returns the bytes of a key of the job by the key's number.
     ///
     /// # Panics
     ///
@@ -62,7 +64,7 @@ impl Population {
         &self.keys[self.index[at] as usize..self.index[at + 1] as usize]
     }
 
-    /// Returns the size of the value of a key, in bytes.
+    /// Returns the size of the value of a job's key, in bytes.
     ///
     /// # Panics
     ///
@@ -71,7 +73,7 @@ impl Population {
         self.sizes[number as usize]
     }
 
-    /// Returns the length of a key and its value together, in bytes.
+    /// Returns the length of a job's key and of its value together, in bytes.
     ///
     /// # Panics
     ///
@@ -80,7 +82,7 @@ impl Population {
         self.key(number).len() as u64 + u64::from(self.sizes[number as usize])
     }
 
-    /// Returns the total length of all keys and values, in bytes.
+    /// Returns the total length of all keys and values of the job, in bytes.
     pub fn bytes(&self) -> u64 {
         self.keys.len() as u64 + self.sizes.iter().map(|&size| u64::from(size)).sum::<u64>()
     }

@@ -9,7 +9,8 @@ use super::ops::Op;
 use super::population::VALUE_STEP;
 use super::settings::{Lines, Settings, Timing};
 
-/// The positions of a key and its value, in one record, so that one memory access finds both.
+/// The positions of a key and its value in a job's data, in one record, so that one memory access
+/// finds both.
 #[derive(Clone, Copy, Debug)]
 pub struct JobEntry {
     key_start: u32,
@@ -18,7 +19,7 @@ pub struct JobEntry {
     value_bytes: u32,
 }
 
-/// A job as read by one of its processes.
+/// A job (keys, values and operations for a cache), as one of its processes reads it.
 #[derive(Debug)]
 pub struct Job {
     settings: Settings,
@@ -30,7 +31,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// Reads a job for its first process.
+    /// Reads a job (keys, values and operations for a cache) from its directory, for the job's
+    /// first process.
     ///
     /// # Errors
     ///
@@ -39,8 +41,8 @@ impl Job {
         Self::read_for(directory, 0)
     }
 
-    /// Reads a job for one of its processes, numbered from 0: only the first one prepares the
-    /// cache, and each has its own timed operations.
+    /// Reads a job from its directory for one of its processes, numbered from 0: only the first one
+    /// prepares the cache, and each has its own timed operations.
     ///
     /// # Errors
     ///
@@ -89,7 +91,7 @@ impl Job {
         u32::try_from(self.entries.len()).expect("at most 2^28, as job.txt says")
     }
 
-    /// Returns the positions of a key and its value, by the key's number.
+    /// Returns the positions of a key and its value in the job's data, by the key's number.
     ///
     /// # Panics
     ///
@@ -110,27 +112,28 @@ impl Job {
         &self.pool
     }
 
-    /// Returns the operations before the timed part, which the first process does. All words are
-    /// valid: each operation is known, each key exists, and the keys of [`Op::Many`] follow it.
+    /// Returns the encoded operations before the timed part, which the first process does. All
+    /// words are valid: each operation is known, each key exists, and the keys of [`Op::Many`]
+    /// follow it.
     pub fn prepare(&self) -> &[u32] {
         &self.prepare
     }
 
-    /// Returns the timed operations of each thread of this process; all words are valid.
+    /// Returns the encoded timed operations of each thread of this process; all words are valid.
     pub fn timed(&self) -> &[Vec<u32>] {
         &self.timed
     }
 }
 
 impl JobEntry {
-    /// Returns the size of the value, in bytes.
+    /// Returns the size of the value of a job's key, in bytes.
     #[inline]
     pub fn value_bytes(self) -> usize {
         self.value_bytes as usize
     }
 
-    /// Calls `write` with the value, without copying it: the number of the key is written into
-    /// `pool`, a copy of the job's, and afterwards replaced by the original bytes.
+    /// Calls `write` with the value of a job's key, without copying it: the number of the key is
+    /// written into `pool`, a copy of the job's, and afterwards replaced by the original bytes.
     #[inline]
     pub fn value<T>(self, number: u32, pool: &mut [u8], write: impl FnOnce(&[u8]) -> T) -> T {
         let (start, size) = (self.value_start as usize, self.value_bytes as usize);
@@ -142,7 +145,7 @@ impl JobEntry {
         result
     }
 
-    /// Whether `found` has the size of the value and begins with the number of its key: a check
+    /// Whether `found` has the size of the key's value and begins with the key's number: a check
     /// that is fast enough for the timed part.
     #[inline]
     pub fn begins(self, number: u32, found: &[u8]) -> bool {
@@ -156,7 +159,7 @@ impl JobEntry {
         }
     }
 
-    /// Whether `found` equals the value, byte for byte.
+    /// Whether `found` equals the value of the job's key, byte for byte.
     pub fn is(self, number: u32, found: &[u8], pool: &[u8]) -> bool {
         let rest = |bytes: &[u8]| bytes.len().min(8);
         self.begins(number, found)

@@ -30,7 +30,7 @@ const MAX_EXECUTIONS: u64 = 1_000_000;
 /// The largest number of processes of a job.
 pub const MAX_PROCESSES: u32 = 64;
 
-/// The choice of which operations a job times: all together, or each.
+/// The choice of the operations that a job times: all together, each by itself, or the opening of the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Timing {
@@ -45,7 +45,7 @@ pub enum Timing {
 }
 
 impl Timing {
-    /// Returns the name of the timing in `job.txt`.
+    /// Returns the name of the choice of timed operations in `job.txt`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Total => "total",
@@ -99,7 +99,7 @@ impl FromStr for JobOrigin {
     }
 }
 
-/// The event between a cache's preparation and the timed part, such as a kill of the process.
+/// The event between a cache's preparation and a job's timed part, such as a kill of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Interlude {
     /// The cache stays open.
@@ -112,43 +112,42 @@ pub enum Interlude {
     Killed,
 }
 
-/// The settings of a job: everything that a runner reads except keys, values and operations.
+/// The settings of a job: everything that a program reads to do it, except keys, values and operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
     /// The seed of the random bytes of values, and of the job's operations and keys.
     pub seed: u64,
-    /// The cache's capacity in bytes; subjects differ in which bytes they count.
+    /// The cache's capacity in bytes; caches differ in which bytes they count.
     pub capacity_bytes: u64,
-    /// The cache's capacity in entries, for subjects that count entries.
+    /// The cache's capacity in entries, for caches that count entries.
     pub capacity_entries: u64,
-    /// The choice of the operations that are timed.
+    /// The choice of the operations that the job times.
     pub timing: Timing,
-    /// The number of executions of the timed operations, which together are one measurement.
+    /// The number of executions of the job's timed operations, which together are one measurement.
     pub executions: u64,
-    /// The number of untimed executions of the timed operations on a separate cache, before
-    /// anything else: a language that compiles while it runs has compiled by then.
+    /// The number of executions of the timed operations as a warm-up on a separate cache, before anything is timed: a
+    /// language that compiles while it runs has compiled by then.
     pub warm_up: u64,
-    /// Whether every key is read and compared before the timed part. A job about the order of uses
-    /// goes without, because each read is a use.
+    /// Whether every key is read, and its value compared, before the timed part. A job about the order of uses goes
+    /// without, because each read is a use.
     pub verify_before: bool,
-    /// Whether every key is read and compared after the timed part.
+    /// Whether every key is read, and its value compared, after the timed part.
     pub verify_after: bool,
-    /// The number of processes that do the timed operations on one shared cache, from 1 to
-    /// [`MAX_PROCESSES`].
+    /// The number of processes that do the job's timed operations on one shared cache, from 1 to [`MAX_PROCESSES`].
     pub processes: u32,
     /// The time in milliseconds that [`Op::Compute`](super::Op::Compute) takes to compute a value:
     /// it waits that long, as for a database.
     pub compute_ms: u64,
-    /// The event between the cache's preparation and the timed part.
+    /// The event between the cache's preparation and the timed part, such as a kill of the process.
     pub interlude: Interlude,
-    /// The HTTP origin server for HTTP caches; `None` if the job has none.
+    /// The HTTP origin server of a job for HTTP caches; `None` if the job has none.
     pub origin: Option<JobOrigin>,
 }
 
 impl Settings {
-    /// Creates settings for one execution by one process, timed as a whole, with values verified
-    /// before and after.
+    /// Creates a job's settings for one execution by one process, timed as a whole, with values verified before and
+    /// after.
     pub fn new(seed: u64, capacity_bytes: u64, capacity_entries: u64) -> Self {
         Self {
             seed,
@@ -166,72 +165,69 @@ impl Settings {
         }
     }
 
-    /// Returns the settings with this choice of timed operations.
+    /// Returns the job's settings with another choice of timed operations.
     #[must_use]
     pub fn with_timing(self, timing: Timing) -> Self {
         Self { timing, ..self }
     }
 
-    /// Returns the settings with this number of executions, at least one.
+    /// Returns the job's settings with another number of executions of the timed operations, at least one.
     #[must_use]
     pub fn with_executions(self, executions: u64) -> Self {
         Self { executions: executions.max(1), ..self }
     }
 
-    /// Returns the settings with or without verification of values before and after the timed part.
+    /// Returns the job's settings with or without verification of values before and after the timed part.
     #[must_use]
     pub fn with_verification(self, before: bool, after: bool) -> Self {
         Self { verify_before: before, verify_after: after, ..self }
     }
 
-    /// Returns the settings with this number of milliseconds, at most a minute, for computing a value.
+    /// Returns the job's settings with another number of milliseconds, at most a minute, for computing a value.
     #[must_use]
     pub fn with_compute_ms(self, compute_ms: u64) -> Self {
         Self { compute_ms: compute_ms.min(MAX_COMPUTE_MS), ..self }
     }
 
-    /// Returns the settings with the cache's files dropped from the page cache before the timed
-    /// part.
+    /// Returns the job's settings with the cache's files dropped from the page cache before the timed part.
     #[must_use]
     pub fn cold(self) -> Self {
         Self { interlude: Interlude::Cold, ..self }
     }
 
-    /// Returns the settings with the process killed that has prepared the cache, before the timed
-    /// part.
+    /// Returns the job's settings changed so that the process that prepared the cache is killed before the timed part.
     #[must_use]
     pub fn killed(self) -> Self {
         Self { interlude: Interlude::Killed, ..self }
     }
 
-    /// Returns the settings with an HTTP origin server for HTTP caches.
+    /// Returns the job's settings with an HTTP origin server for HTTP caches.
     #[must_use]
     pub fn with_origin(self, origin: JobOrigin) -> Self {
         Self { origin: Some(origin), ..self }
     }
 
-    /// Whether the job allows a warm-up on another cache: not if it times the opening of an
-    /// existing one.
+    /// Whether the job allows a warm-up on another cache: not if it times the opening of an existing cache.
     pub(super) fn can_warm_up(&self) -> bool {
         self.timing != Timing::Open
     }
 
-    /// Returns the settings for this number of processes, at least one.
+    /// Returns the job's settings with another number of processes, at least one.
     #[must_use]
     pub fn with_processes(self, processes: u32) -> Self {
         Self { processes: processes.max(1), ..self }
     }
 }
 
-/// The lines of `job.txt`: the settings, and the sizes of the other files.
+/// The lines of a job's file `job.txt`: the settings, and the sizes of the job's other files.
 #[derive(Debug)]
 pub(super) struct Lines {
     pub(super) settings: Settings,
     pub(super) keys: u32,
     pub(super) pool_span: u64,
-    /// Number of threads of each process.
+    /// The number of threads of each process of the job.
     pub(super) threads: usize,
-    /// Whether any operation is unknown to runners of the job format's versions 1 and 2.
+    /// Whether the job has an operation that is unknown to runners of the job format's versions 1 and 2.
     pub(super) is_of_schema_3: bool,
 }
 
@@ -280,7 +276,8 @@ impl Lines {
         text
     }
 
-    /// Parses `job.txt`. Unknown names are ignored: they come from later versions of the format.
+    /// Parses the text of a job's file `job.txt`. Unknown names are ignored: they come from later versions of the
+    /// format.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, JobError> {
         let damaged = |wrong: String| JobError::damaged(path, wrong);
         let optional = |name: &str| {

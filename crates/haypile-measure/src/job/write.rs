@@ -18,8 +18,9 @@ const POOL_SPAN: u32 = 1 << 16;
 /// The stream of random numbers of the pool.
 const POOL_STREAM: u64 = 1 << 32;
 
-/// Writes a job into an empty directory. `timed` has the operations of each thread: first all
-/// threads of the first process, then all of the second, and so on, the same number for each.
+/// Writes a job (settings, keys, values and operations) into an empty directory. `timed` has the
+/// operations of each thread: first all threads of the first process, then all of the second, and
+/// so on, the same number for each.
 ///
 /// The same arguments write the same bytes, on every machine and in every later version of the
 /// same schema.
@@ -62,7 +63,7 @@ pub fn write(
     Ok(())
 }
 
-/// Adds a warm-up of this number of executions to a written job; returns whether the job allows
+/// Adds a warm-up (untimed executions) to the job in a directory; returns whether the job allows
 /// one. A job whose requests a server counts does not, nor does one that times the opening.
 ///
 /// # Errors

@@ -59,7 +59,7 @@ enum Look {
 }
 
 /// A child process in a separate process group, so that the terminal's Ctrl-C reaches this program
-/// alone. It is killed when this is dropped.
+/// alone. The process is killed when this is dropped.
 pub struct Child {
     process: std::process::Child,
     lines: Receiver<OutputLine>,
@@ -69,7 +69,7 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts a command, which messages call `label`.
+    /// Starts a command as a child process, which messages call `label`.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl Child {
         Ok(Self { process, lines: lines_of(stdout), tail, ended: None, said_at: None })
     }
 
-    /// Starts a server, whose messages are read from its standard error.
+    /// Starts a server as a child process, whose messages are read from its standard error.
     ///
     /// # Errors
     ///
@@ -97,25 +97,26 @@ impl Child {
         Ok(Self { process, lines, tail, ended: None, said_at: None })
     }
 
-    /// Returns the id of the process, which is also that of its group.
+    /// Returns the id of the child process, which is also that of its process group.
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.process)
     }
 
-    /// Returns the time at which the process's last line was read.
+    /// Returns the time at which the last line of the child process's output was read; `None`
+    /// before the first one.
     pub fn said_at(&self) -> Option<Instant> {
         self.said_at
     }
 
-    /// Writes text to the standard input of the process. An error is ignored: readers of its output
-    /// notice that the process has ended.
+    /// Writes text to the standard input of the child process. An error is ignored: readers of its
+    /// output notice that the process has ended.
     pub fn say(&mut self, text: &str) {
         if let Some(stdin) = &mut self.process.stdin {
             let _ = stdin.write_all(text.as_bytes());
         }
     }
 
-    /// Waits for the next line of the process's output. The end of the output is a failure.
+    /// Waits for the next line of the child process's output. The end of the output is a failure.
     pub fn line(
         &mut self,
         deadline: Deadline,
@@ -128,8 +129,8 @@ impl Child {
         }
     }
 
-    /// Returns the next line of the process's output if there is one soon, so that other processes
-    /// can be polled. The end of the output is a failure.
+    /// Returns the next line of the child process's output; `None` if it does not come soon, so
+    /// that other processes can be polled. The end of the output is a failure.
     pub fn line_soon(
         &mut self,
         deadline: Deadline,
@@ -153,7 +154,8 @@ impl Child {
         }
     }
 
-    /// Waits for the next line of the process's output; returns `None` at its end.
+    /// Waits for the next line of the child process's output; returns `None` at the end of the
+    /// output.
     pub fn line_or_end(
         &mut self,
         deadline: Deadline,
@@ -194,7 +196,7 @@ impl Child {
         }
     }
 
-    /// Waits for the end of the process; an unsuccessful exit status is a failure.
+    /// Waits for the end of the child process; an unsuccessful exit status is a failure.
     pub fn finish(
         &mut self,
         deadline: Deadline,
@@ -244,7 +246,7 @@ impl Drop for Child {
     }
 }
 
-/// A deadline of a wait.
+/// A deadline until which to wait for a child process's output.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     end: Instant,
@@ -252,7 +254,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// Creates a deadline that is over after this time.
+    /// Creates a deadline that is over after a time limit.
     pub fn after(limit: Duration) -> Self {
         let now = Instant::now();
         // A limit beyond what the clock can hold is none.

@@ -19,8 +19,8 @@ const LONGER_CPU_SLACK_NS: u64 = 20_000_000;
 /// The time of ended children is in ticks.
 const GROUP_SLACK_NS: u64 = 30_000_000;
 
-/// The time between a runner's start signal (`go`) and its end (`timed`), by the laboratory's clock
-/// and by the kernel's processor time.
+/// The time that a runner took from the start signal (`go`) to the end of its operations (`timed`), by the laboratory's
+/// clock and by the kernel's processor time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SeenClocks {
     pid: Pid,
@@ -52,12 +52,12 @@ impl SeenClocks {
         Self { pid, begin: Instant::now(), cpu_ns, group_ns, waited_ns, taken: None }
     }
 
-    /// Starts the clocks of a process that is told `go` now.
+    /// Starts the clocks of a runner's process that is told `go` at this moment.
     pub(super) fn go(self) -> Self {
         Self { begin: Instant::now(), ..self }
     }
 
-    /// Stops the clocks of a process that printed `timed` at this moment, and waits.
+    /// Stops the clocks of a runner's process that printed `timed` at this moment, and waits.
     pub(super) fn end(self, at: Option<Instant>) -> Self {
         let wall = at.unwrap_or(self.begin).saturating_duration_since(self.begin);
         let number = self.pid.as_raw_nonzero().get();
@@ -73,29 +73,28 @@ impl SeenClocks {
         Self { taken: Some(taken), ..self }
     }
 
-    /// Adds the processor time of the process group, while the process still waits. This reads all
-    /// processes of the machine, and must not count as other work during the sample.
+    /// Adds the processor time of the runner's process group, while the runner still waits. This reads all processes of
+    /// the machine, and must not count as other work during the sample.
     pub(super) fn with_group(self) -> Self {
         let group_ns = group_clock_ns(self.pid.as_raw_nonzero().get());
         let group_ns = group_ns.saturating_sub(self.group_ns);
         Self { taken: self.taken.map(|taken| Taken { group_ns, ..taken }), ..self }
     }
 
-    /// Returns the time for which the process's first thread waited for a processor, if the system
-    /// states it.
+    /// Returns the time for which the first thread of the runner waited for a processor, if the system states it.
     pub(super) fn waited_ns(&self) -> Option<u64> {
         self.waited_ns?;
         Some(self.taken?.waited_ns)
     }
 
-    /// Returns the processor time of the process, according to the kernel.
+    /// Returns the processor time of the runner's process in nanoseconds, according to the kernel.
     pub(super) fn cpu_ns(&self) -> Option<u64> {
         self.cpu_ns?;
         Some(self.taken?.cpu_ns)
     }
 
-    /// Checks the times that the runner reports about itself and its server against the kernel's;
-    /// returns what is wrong.
+    /// Checks the times that a runner reports about itself and its server against the kernel's; returns an error that
+    /// states the difference.
     pub(super) fn judge(&self, wall_ns: u64, cpu_ns: u64, server_ns: u64) -> Result<(), String> {
         let Some(taken) = self.taken else { return Ok(()) };
         let wall_slack_ns = WALL_SLACK_NS.saturating_add(taken.waited_ns);

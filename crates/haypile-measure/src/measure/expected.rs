@@ -8,34 +8,32 @@ use crate::job::{Job, JobError, Timing};
 use crate::result::Sample;
 use crate::subject::SubjectSpec;
 
-/// The counts that a case's definition determines, summed over all its processes. A sample with
-/// other counts is an error.
+/// The counts of hits, misses and so on that a case's definition determines, summed over all its processes. A sample
+/// with other counts is an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
-    /// The expected number of operations, over all threads, processes and executions.
+    /// The expected number of a case's operations, over all threads, processes and executions.
     pub operations: u64,
-    /// The expected number of reads among the operations, each a hit or a miss.
+    /// The expected number of reads among a case's operations, each a hit or a miss.
     pub reads: u64,
-    /// The expected number of reads that hit; `None` if it depends on the subject.
+    /// The expected number of reads that hit; `None` if it depends on the subject (cache).
     pub hits: Option<u64>,
-    /// The smallest number of reads that have to miss.
+    /// The smallest number of reads that have to miss in a correct cache.
     pub min_misses: u64,
-    /// The expected number of keys in the cache before the timed part; `None` if it depends on the
-    /// subject.
+    /// The expected number of keys in the cache before the timed part; `None` if it depends on the subject (cache).
     pub verified_before: Option<u64>,
-    /// The expected number of keys in the cache after the timed part; `None` if it depends on the
-    /// subject.
+    /// The expected number of keys in the cache after the timed part; `None` if it depends on the subject (cache).
     pub verified_after: Option<u64>,
     /// The largest number of keys that may be in the cache after the timed part, which
     /// distinguishes a cache without a bound from one that evicts; `None` for any number.
     pub max_verified_after: Option<u64>,
-    /// The number of untimed executions before the timed part, which the runner has to report: a
-    /// runner that does not know them would be measured cold.
+    /// The number of untimed executions (the warm-up) before the timed part, which the runner has to report: a runner
+    /// that does not know them would be measured cold.
     pub warm_up: u64,
     /// Whether the process that prepared the cache is killed before the timed part, which the runner has to report.
     pub is_killed: bool,
-    /// Whether the last of several processes is not measured, but only loads the cache in the
-    /// background until the others are finished. The expected counts are those of the others.
+    /// Whether the last of a case's processes is not measured, but only loads the cache in the background until the
+    /// others are finished. The expected counts are those of the others.
     pub last_is_beside: bool,
 }
 
@@ -43,8 +41,8 @@ pub struct Expected {
 /// twentieth.
 const EXCESS_DIVISOR: u64 = 20;
 
-/// Checksums that the runners report for the values that they read, summed over all measured
-/// processes; `None` if one of them reports none.
+/// Checksums that runners report for the values that they read, summed over all measured processes; `None` if one of
+/// them reports none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reported {
     words: Option<u64>,
@@ -96,7 +94,7 @@ pub(super) struct Evidence {
     /// The keys that only the timed part wrote, if they can prove that it did.
     new_keys: NewKeys,
     most_hits: Option<MostHits>,
-    /// The size of the smallest value in bytes; 0 where it is unknown.
+    /// The size of the job's smallest value in bytes; 0 where it is unknown.
     pub(super) least_value_bytes: u64,
 }
 
@@ -104,7 +102,7 @@ pub(super) struct Evidence {
 const MAX_OPERATIONS: u64 = 1 << 26;
 
 impl Evidence {
-    /// Computes the evidence of a written job.
+    /// Computes, from a written job, the checksums and counts that prove that a runner did its operations.
     ///
     /// # Errors
     ///
@@ -135,8 +133,8 @@ impl Evidence {
         })
     }
 
-    /// Whether nothing proves that a sample did its writes: the cache has no room for all keys, and
-    /// has none of those that only the timed part writes.
+    /// Whether nothing proves that a sample did its writes: the cache has no room for all keys, and holds none of the
+    /// keys that only the timed part writes.
     pub(super) fn lacks_writes(&self, sample: &Sample) -> bool {
         self.new_keys == NewKeys::MayGo && sample.error.is_none() && lacks_new_keys(sample)
     }
@@ -187,7 +185,7 @@ impl Expected {
         }
     }
 
-    /// Compares a sample with the expected results.
+    /// Compares a sample with the results that its case must have; returns an error that states the difference.
     pub(super) fn judge(
         &self,
         sample: &Sample,

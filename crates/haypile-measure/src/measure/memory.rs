@@ -17,7 +17,7 @@ const SLACK_BYTES: u64 = 4 << 20;
 /// Values of fewer bytes are hidden by what every process has.
 const FEWEST_BYTES: u64 = 4 << 20;
 
-/// The memory of a process at the end of its timed part.
+/// The memory of a runner's process at the end of its timed part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SeenMemory {
     resident: ResidentMemory,
@@ -27,7 +27,7 @@ pub(super) struct SeenMemory {
 }
 
 impl SeenMemory {
-    /// Reads the memory of a process that waits; `None` if the system does not state it.
+    /// Reads the memory of a runner's process that waits after its timed part; `None` if the system does not state it.
     pub(super) fn of(pid: Pid, job: &Path) -> Option<Self> {
         let number = pid.as_raw_nonzero().get();
         let resident = ResidentMemory::of(number)?;
@@ -35,8 +35,8 @@ impl SeenMemory {
         Some(Self { resident, file_bytes })
     }
 
-    /// Checks the memory that a runner reports for its cache, without a server's; returns what is
-    /// wrong.
+    /// Checks the memory that a runner reports for its cache, without a server's; returns an error if it exceeds the
+    /// process's peak.
     pub(super) fn judge(&self, said_bytes: u64) -> Result<(), String> {
         let most = self.resident.peak_bytes;
         if said_bytes <= most.saturating_add(most / SLACK_DIVISOR).saturating_add(SLACK_BYTES) {

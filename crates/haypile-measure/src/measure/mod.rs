@@ -37,7 +37,7 @@ pub use turns::{Turns, shuffle};
 /// only its timed part writes was found afterwards, for example because a policy declined them.
 pub const UNPROVEN: &str = "writes_unproven";
 
-/// Measures everything in a plan, and calls `keep` with each finished sample, so that an
+/// Measures all cases of a plan, and calls `keep` with each finished sample, so that an
 /// interruption loses only the one in progress. Returns whether the plan was completed. A contender
 /// that fails makes a sample with an error, and the others continue.
 ///
@@ -162,7 +162,7 @@ impl MeasureSlot<'_> {
     }
 }
 
-/// Returns the text for an error of a working directory.
+/// Returns the text of the error that a sample's working directory cannot be used.
 pub fn no_place(error: &std::io::Error) -> String {
     format!("its working directory cannot be used: {error}")
 }

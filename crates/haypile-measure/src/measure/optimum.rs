@@ -12,11 +12,10 @@ const MAX_OPERATIONS: usize = 4 << 20;
 /// The excess beyond its capacity of a cache that counts no keys, or not exactly: a twentieth.
 const EXCESS_DIVISOR: u64 = 20;
 
-/// The largest numbers of hits that a job of one thread can have, with and without a bound on the
-/// cache.
+/// The largest numbers of hits that a job of one thread can have, with and without a bound on the cache's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MostHits {
-    /// The number of hits of a cache without a bound.
+    /// The number of a job's hits in a cache without a bound on its size.
     pub(super) unbounded: u64,
     /// The largest number of hits of a cache with the job's capacity (Belady, IBM Systems Journal
     /// 5, 1966), if all entries have the same size; a new entry may also be refused.
@@ -35,8 +34,8 @@ struct Request {
 }
 
 impl MostHits {
-    /// Computes the largest numbers of hits of a job; `None` if several threads leave the order
-    /// open, or an operation removes everything.
+    /// Computes the largest numbers of hits that a job can have; `None` if several threads leave the order of
+    /// operations open, or an operation removes all entries.
     pub(super) fn of(jobs: &[Job]) -> Option<Self> {
         let [job] = jobs else { return None };
         let [timed] = job.timed() else { return None };

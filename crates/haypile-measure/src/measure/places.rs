@@ -9,8 +9,8 @@ use tempfile::TempDir;
 
 use super::{Case, Contender, Surroundings, no_place};
 
-/// A source of empty working directories, one for each sample, which its processes share. Each is
-/// removed afterwards.
+/// A source of empty working directories, one for each sample, which the sample's processes share.
+/// Each is removed afterwards.
 #[derive(Debug)]
 pub struct Places {
     root: TempDir,
@@ -20,8 +20,8 @@ pub struct Places {
 }
 
 impl Places {
-    /// Creates a source of working directories within a directory, on the file system that is to be
-    /// measured.
+    /// Creates a source of working directories for samples within a directory, on the file system
+    /// that is to be measured.
     ///
     /// # Errors
     ///
@@ -31,7 +31,7 @@ impl Places {
         Ok(Self { root, made: Cell::new(0) })
     }
 
-    /// Creates the next working directory, which exists until `self` is dropped.
+    /// Creates the working directory for the next sample, which exists until `self` is dropped.
     ///
     /// # Errors
     ///

@@ -18,24 +18,25 @@ pub type WriteJob = Box<dyn Fn(&Path) -> Result<Expected, JobError>>;
 /// A function that chooses the next case to measure, given all samples so far.
 pub type NextCase = Box<dyn Fn(&[Sample]) -> Option<Case>>;
 
-/// The plan of one run: everything that it measures.
+/// The plan of one run of an experiment: its cases, its contenders (caches) and their limits.
 pub struct Plan {
-    /// The cases to measure, in this order.
+    /// The cases of the experiment to measure, in this order.
     pub cases: Vec<Case>,
-    /// A function that chooses further cases by the results so far; `None` for no further cases.
+    /// A function that chooses further cases by the samples so far; `None` for no further cases.
     pub then: Option<NextCase>,
     /// The contenders (caches, with the programs that run them) that do each case.
     pub contenders: Vec<Contender>,
-    /// The number of blocks: how many times each contender does each case.
+    /// The number of blocks (rounds): how many times each contender does each case.
     pub blocks: u64,
-    /// The seed of the random order within blocks.
+    /// The seed of the random order of the contenders within each block (round).
     pub seed: u64,
     /// The number of untimed executions before each measurement, on a separate cache, for jobs that
     /// allow a warm-up.
     pub warm_up: u64,
-    /// The time limits of runners.
+    /// The time limits of the programs that run the contenders.
     pub limits: RunnerLimits,
-    /// The files on disk that each runner finds and leaves, if they matter.
+    /// The working directories of the contenders, with the files that they find and leave there;
+    /// `None` if files do not matter.
     pub surroundings: Option<Box<dyn Surroundings>>,
 }
 
@@ -49,7 +50,7 @@ impl fmt::Debug for Plan {
     }
 }
 
-/// The working directory of a runner, with the files that it finds and leaves there.
+/// The preparation and inspection of a runner's working directory, before and after a sample.
 pub trait Surroundings: fmt::Debug {
     /// Makes the place for a sample: the working directory of its processes.
     ///
@@ -67,13 +68,13 @@ pub trait Surroundings: fmt::Debug {
 }
 
 impl Plan {
-    /// Returns the number of samples of the cases known so far.
+    /// Returns the number of samples of the plan's cases, without those that are chosen by results.
     pub fn samples(&self) -> u64 {
         let contenders = |case: &Case| self.contenders_of(case).len() as u64;
         self.blocks * self.cases.iter().map(contenders).sum::<u64>()
     }
 
-    /// Returns the contenders that measure this case.
+    /// Returns the contenders (caches) that measure a case: all but those that the case skips.
     pub(super) fn contenders_of(&self, case: &Case) -> Vec<&Contender> {
         let does = |contender: &&Contender| !case.skips.contains(&contender.subject.cache_name());
         self.contenders.iter().filter(does).collect()
@@ -82,16 +83,17 @@ impl Plan {
 
 /// A case of an experiment: one job that all contenders do.
 pub struct Case {
-    /// The name of the case's experiment.
+    /// The name of the experiment that the case belongs to.
     pub experiment: &'static str,
-    /// The name of the case.
+    /// The name of the case within its experiment.
     pub name: String,
-    /// The parameters that distinguish the case from others.
+    /// The parameters that distinguish the case from others of its experiment, such as a number of
+    /// threads.
     pub parameters: Parameters,
     /// The number of processes of the case's job, from 1 to
     /// [`MAX_PROCESSES`](crate::job::MAX_PROCESSES): they do it at the same time, on one cache.
     pub processes: u32,
-    /// Names of subjects that skip the case, such as `none` in a case that expects hits.
+    /// The names of the caches that skip the case, such as `none` in a case that expects hits.
     pub skips: &'static [&'static str],
     /// A function that writes the case's job; called once, before the case is measured.
     pub write: WriteJob,
@@ -106,16 +108,16 @@ impl fmt::Debug for Case {
     }
 }
 
-/// A contender: a subject (cache) and the program that runs it.
+/// A contender in a measurement: a subject (cache under test) and the program that runs it.
 #[derive(Clone, Debug)]
 pub struct Contender {
-    /// The subject: the name of a cache.
+    /// The contender's subject: the name of a cache, with its options.
     pub subject: SubjectSpec,
-    /// The program that runs the subject.
+    /// The program that runs the contender's cache.
     pub runner: Arc<Runner>,
 }
 
-/// The time limits of a runner.
+/// The time limits of a runner (the program that runs a cache).
 #[derive(Clone, Copy, Debug)]
 pub struct RunnerLimits {
     /// Time limit from the start of a runner until it is ready.
@@ -132,7 +134,7 @@ impl Default for RunnerLimits {
     }
 }
 
-/// An observer of a measurement, which can end it.
+/// An observer of the progress of a measurement, which can end it early.
 pub trait Watcher: Sync {
     /// This number of further steps is done.
     fn advance(&self, steps: u64);
@@ -144,7 +146,7 @@ pub trait Watcher: Sync {
 /// A function that stores a finished sample, such as by writing it to a file.
 pub type KeepSample<'a> = dyn FnMut(Sample) -> Result<(), ResultsError> + 'a;
 
-/// The error that ended a measurement.
+/// The error that ended a measurement before it was complete.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeasureError {

@@ -15,42 +15,42 @@ use crate::subject::SubjectSpec;
 /// The most subjects of a runner.
 const MAX_LISTED: usize = 1000;
 
-/// Name of this program in results.
+/// The name of this program in results, as the program that ran a cache.
 pub const OWN_LABEL: &str = "haypile";
 
 /// A runner: a program that measures caches by the protocol of `docs/job.md`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Runner {
-    /// The path of the runner's executable.
+    /// The path of the runner's executable file.
     pub program: PathBuf,
-    /// Arguments of the runner that precede those of the protocol.
+    /// The arguments of the runner's command that precede those of the protocol.
     pub arguments: Vec<OsString>,
     /// The name of the runner in results.
     pub label: String,
 }
 
-/// A subject (cache) in a runner's list.
+/// A subject (cache) in the list that a runner prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// The name of the subject: the part before the first colon.
+    /// The name of the listed subject (cache): the part before the first colon.
     pub name: String,
-    /// The syntax of the subject's name and options.
+    /// The syntax of the listed subject's name and options, such as `memory:OPTIONS`.
     pub usage: String,
-    /// The language that the cache is used from.
+    /// The programming language that the listed cache is used from.
     pub language: String,
-    /// The version of the cache that the subject stands for.
+    /// The version of the listed cache.
     pub version: String,
-    /// A description of the subject.
+    /// A description of the listed subject (cache), for people.
     pub help: String,
 }
 
 impl Runner {
-    /// Returns a `haypile` program as the runner of its own caches.
+    /// Returns a runner that is a `haypile` program, which runs its own caches; results call it `label`.
     pub fn haypile(program: impl Into<PathBuf>, label: impl Into<String>) -> Self {
         Self { program: program.into(), arguments: vec!["lab".into()], label: label.into() }
     }
 
-    /// Returns the running program as the runner of its own caches.
+    /// Returns a runner that is this program itself, which runs its own caches.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl Runner {
         Ok(Self::haypile(program, OWN_LABEL))
     }
 
-    /// Returns a runner that is any other program; results call it by its file name.
+    /// Returns a runner that is the program of another cache; results call it by its file name.
     pub fn rival(program: impl Into<PathBuf>) -> Self {
         let program = program.into();
         let label = program.file_stem().map(|name| name.to_string_lossy().into_owned());
@@ -70,7 +70,7 @@ impl Runner {
         Self { program, arguments: Vec::new(), label }
     }
 
-    /// Returns the command that starts the runner for a job, as the process of this number.
+    /// Returns the command that starts the runner for a job and a subject, as the job's process of this number.
     pub(super) fn job(&self, work: Work<'_>, subject: &SubjectSpec, process: u32) -> Command {
         let mut command = self.command("run-job");
         command.arg(absolute(work.job)).arg(subject.as_str());
@@ -99,7 +99,7 @@ impl Runner {
         if has_directory { absolute(&self.program) } else { self.program.clone() }
     }
 
-    /// Asks the runner for the list of its subjects.
+    /// Asks the runner for the list of its subjects (caches), and waits for `limit` at most.
     ///
     /// # Errors
     ///

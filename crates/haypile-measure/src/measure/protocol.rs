@@ -16,34 +16,34 @@ const MAX_LINES: usize = 1000;
 /// The length of a runner's text that messages show.
 const SHOWN_CHARS: usize = 80;
 
-/// A job for one or several processes, with their working directory.
+/// A job for one or several processes, with the working directory of these processes.
 #[derive(Clone, Copy)]
 pub(super) struct Work<'a> {
-    /// The directory of the job.
+    /// The directory that contains the job.
     pub(super) job: &'a Path,
-    /// The working directory of the processes; `None` for that of this process.
+    /// The working directory of the job's processes; `None` for that of this process.
     pub(super) place: Option<&'a Path>,
     pub(super) processes: u32,
 }
 
-/// The results of one process by name, and what the laboratory measured about it.
+/// The results of one process of a job by name, and what the laboratory measured about the process.
 pub(super) struct Done {
     pub(super) results: BTreeMap<String, String>,
     pub(super) seen: SeenClocks,
     pub(super) memory: Option<SeenMemory>,
 }
 
-/// The results of a job's processes.
+/// The results of all processes of a job.
 pub(super) struct Ran {
-    /// The results of each process.
+    /// The results of each process of the job, in the order of their numbers.
     pub(super) done: Vec<Done>,
     /// Other work on the machine during the job.
     pub(super) load: Load,
 }
 
 /// Starts the processes of a job, lets them begin together, and collects their results. The first
-/// one has the cache alone until it is ready, and again after the timed part. A failure of one ends
-/// all.
+/// process has the cache alone until it is ready, and again after the timed part. A failure of one
+/// ends all.
 pub(super) fn run(
     contender: &Contender,
     work: Work<'_>,

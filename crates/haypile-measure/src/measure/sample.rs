@@ -28,7 +28,7 @@ const FIELDS: [&str; 10] = [
 /// Results that are text.
 const TEXTS: [&str; 3] = ["version", "language", "first_error"];
 
-/// Creates a sample without results.
+/// Creates a sample of a contender in a case, without results.
 pub(super) fn blank(slot: &MeasureSlot<'_>, contender: &Contender) -> Sample {
     let subject = SubjectId {
         name: contender.subject.to_string(),
@@ -45,7 +45,7 @@ pub(super) fn blank(slot: &MeasureSlot<'_>, contender: &Contender) -> Sample {
     }
 }
 
-/// Returns the sample with an error and without numbers, because those of a failed run mean
+/// Returns the sample with an error and without numbers, because the numbers of a failed run mean
 /// nothing.
 pub(super) fn failed(sample: Sample, error: String) -> Sample {
     Sample {
@@ -68,8 +68,8 @@ pub(super) fn failed(sample: Sample, error: String) -> Sample {
 /// Counts of what a process did. All others are of the cache, of which there is one.
 const ADDED: [&str; 4] = ["errors", "wrong", "hit_bytes", "memory_peak_bytes"];
 
-/// Fills in a sample with the results of its processes. The time is that of the slowest; other
-/// numbers are added up, and those about the whole cache are the first process's. If the last
+/// Fills in a sample with the results of its job's processes. The time is that of the slowest;
+/// other numbers are added up, and those about the whole cache are the first process's. If the last
 /// process only loads the cache, its results become separate counts.
 pub(super) fn fill(
     sample: &mut Sample,

@@ -6,8 +6,8 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 /// Streams of random numbers below this are for other purposes.
 const STREAMS: u64 = 1 << 33;
 
-/// A generator of random orders of contenders, each equally probable. The same seed gives the same
-/// orders in every version.
+/// A generator of random orders in which contenders (caches) are measured, each order equally
+/// probable. The same seed gives the same orders in every version.
 #[derive(Debug)]
 pub struct Turns {
     random: ChaCha8Rng,
@@ -15,7 +15,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Creates the generator of orders for a case with this number of contenders.
+    /// Creates the generator of random orders for a case with a number of contenders.
     pub fn new(seed: u64, case: usize, contenders: usize) -> Self {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -24,7 +24,7 @@ impl Turns {
         Self { random, order: (0..contenders).collect() }
     }
 
-    /// Draws the order of contenders within the next block.
+    /// Draws the random order of the contenders (as their numbers) within the next block.
     pub fn next_block(&mut self) -> Vec<usize> {
         shuffle(&mut self.random, &mut self.order);
         self.order.clone()

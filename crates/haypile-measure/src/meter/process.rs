@@ -47,8 +47,8 @@ pub(crate) fn group_clock_ns(group: i32) -> u64 {
     pids.filter_map(of_process).fold(0, u64::saturating_add)
 }
 
-/// Returns the time for which the first thread of a process has waited for a processor, in
-/// nanoseconds; `None` if the system does not state it.
+/// Returns the time for which the first thread of a process has waited for a processor, in nanoseconds; `None` if the
+/// system does not state this time.
 pub fn process_waited_ns(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()

@@ -8,10 +8,10 @@ use memmap2::{Mmap, MmapOptions};
 use rustix::fs::{Advice, fadvise};
 use rustix::param::page_size;
 
-/// The residency of files: their length, and the part of it in the page cache.
+/// The residency of files: their length, and the number of their bytes in the page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Residency {
-    /// The length of the files, in bytes.
+    /// The total length of the watched files, in bytes.
     pub file_bytes: u64,
     /// The number of bytes of the watched files that the kernel has in memory (in its page cache).
     pub resident_bytes: u64,
@@ -21,7 +21,7 @@ impl Residency {
     /// The largest part in memory of which reading is still called cold.
     const COLD: u64 = 20;
 
-    /// Returns the length of one file, and the part of it in the page cache.
+    /// Returns the residency of one file: its length, and the number of its bytes in the page cache.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl Residency {
         Ok(Self { file_bytes, resident_bytes })
     }
 
-    /// Returns the sums with those of another file.
+    /// Returns the sums of the lengths and cached bytes of these files and another file.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -50,14 +50,14 @@ impl Residency {
         }
     }
 
-    /// Whether reading the files is cold: less than a twentieth is in the page cache.
+    /// Whether reads of the files are cold: less than a twentieth of the bytes is in the page cache.
     pub fn is_cold(self) -> bool {
         self.resident_bytes < self.file_bytes.div_ceil(Self::COLD)
     }
 }
 
-/// Writes a file to the disk and asks the system to drop it from the page cache. Pages that a
-/// process has mapped stay, and so does every file of a file system in memory.
+/// Writes a file to the disk and asks the system to drop the file from the page cache. Pages that a process has mapped
+/// stay, and so does every file of a file system in memory.
 ///
 /// # Errors
 ///

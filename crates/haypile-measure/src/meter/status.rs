@@ -5,19 +5,19 @@ use std::fs;
 /// The memory that this process uses, now and at its peak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// The resident memory at this moment, in bytes.
+    /// The resident memory of this process at this moment, in bytes.
     pub resident_bytes: u64,
-    /// The peak of resident memory in bytes, since the process began or a runner opened its
-    /// subject.
+    /// The peak of this process's resident memory in bytes, since the process began or a runner
+    /// opened its cache.
     pub peak_bytes: u64,
 }
 
-/// The memory of another process.
+/// The resident memory of another process, according to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ResidentMemory {
-    /// The peak of resident memory, in bytes.
+    /// The peak of the process's resident memory, in bytes.
     pub(crate) peak_bytes: u64,
-    /// Resident memory that is not pages of files, in bytes.
+    /// The resident memory of the process that is not pages of files, in bytes.
     pub(crate) own_bytes: u64,
 }
 
@@ -30,7 +30,8 @@ impl ResidentMemory {
     }
 }
 
-/// Resets the peak of resident memory to the present amount. If the system refuses, the peak stays.
+/// Resets the peak of this process's resident memory to the present amount. If the system refuses,
+/// the peak stays.
 pub(crate) fn forget_peak() {
     // 5 resets the high-water mark: proc_pid_clear_refs(5).
     let _ = fs::write("/proc/self/clear_refs", "5");

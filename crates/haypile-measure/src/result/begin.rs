@@ -11,7 +11,7 @@ use super::machine::{Machine, Program};
 use super::row::Run;
 
 impl Run {
-    /// Creates the row of a run of an experiment that begins now on this machine, with the
+    /// Creates the results row of a run of an experiment that begins now on this machine, with the
     /// experiment's own question. `command` is the command line, and `seed` what everything random
     /// is drawn from.
     pub fn begin(experiment: &str, command: String, seed: u64) -> Self {
@@ -32,7 +32,7 @@ impl Run {
         }
     }
 
-    /// Returns warnings about the machine and the program before a run, one text each.
+    /// Returns warnings about the run's machine and program before the run begins, one text each.
     pub fn warnings(&self) -> Vec<String> {
         [self.machine.warnings(), self.program.warnings()].concat()
     }

@@ -17,7 +17,7 @@ pub struct CallCounts {
 }
 
 impl CallCounts {
-    /// The kinds of counted system calls, by their names in results.
+    /// The kinds of system calls that are counted, by their names in results.
     pub const KINDS: [&'static str; 4] = ["getdents", "stat", "open", "read"];
 
     /// Returns the count of one kind of system call; 0 for an unknown name.
@@ -31,7 +31,7 @@ impl CallCounts {
         }
     }
 
-    /// Returns the number of system calls of all kinds.
+    /// Returns the number of system calls of all kinds together.
     pub fn all(&self) -> u64 {
         self.open + self.stat + self.getdents + self.read
     }
@@ -45,36 +45,36 @@ impl CallCounts {
     }
 }
 
-/// Counts of the calls for one folder and the files in it.
+/// Counts of the system calls for one folder and the files in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderCalls {
-    /// The path of the folder.
+    /// The path of the folder that system calls used.
     pub path: String,
     /// The counts of system calls for the folder and the files in it.
     #[serde(flatten)]
     pub calls: CallCounts,
 }
 
-/// The system calls of a start that was traced instead of timed, and the differences from the start
-/// of another condition.
+/// The system calls of a program's start that was traced instead of timed, and the differences from the start of
+/// another condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartCalls {
-    /// The counts of all system calls of the start.
+    /// The counts of all system calls of the program's start.
     pub calls: CallCounts,
-    /// Bytes that the start read from files by system calls, not through mappings.
+    /// The number of bytes that the program's start read from files by system calls, not through mappings.
     pub read_bytes: u64,
-    /// Counts of system calls by folder. Small counts are added to a folder above.
+    /// The counts of the start's system calls by folder. Small counts are added to a folder above.
     pub folders: Vec<FolderCalls>,
-    /// Number of files that this start opened and the other condition's start did not.
+    /// The number of files that this program's start opened and the other condition's start did not.
     pub only_files: u64,
-    /// The paths of some of the files that only this start opened, the largest first.
+    /// The paths of some of the files that only this program's start opened, the largest first.
     pub only: Vec<String>,
-    /// Programs that this start ran and the other condition's start did not.
+    /// The programs that this start ran and the other condition's start did not.
     pub only_programs: Vec<String>,
     /// Texts about files which show that a start without the cache has another cache of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_cache: Vec<String>,
-    /// Whether the lists leave out files or folders, because there were too many.
+    /// Whether the lists of files and folders were cut, because there were too many.
     #[serde(default)]
     pub is_cut: bool,
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// The error of results that cannot be written or read.
+/// The error of a file of benchmark results that cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResultsError {

@@ -4,20 +4,21 @@ use std::fmt;
 
 use super::row::SubjectId;
 
-/// The name of a sample's subject, and the program that ran it, written `name@program`.
+/// The name of a subject (cache under test) and of the program that ran it, written `name@program`.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Identity<'a> {
-    /// The subject's name.
+    /// The name of the subject (cache under test).
     pub name: &'a str,
-    /// The name of the program that ran the subject.
+    /// The name of the program that ran the subject (cache under test).
     pub program: &'a str,
 }
 
 impl Identity<'_> {
-    /// The character between the names of a subject and its program.
+    /// The character between the name of a subject and that of its program, as in `memory@main`.
     pub const AT: char = '@';
 
-    /// Returns the subject's name, with the program if several in `all` have this name.
+    /// Returns the subject's name, followed by its program if several subjects in `all` have this
+    /// name.
     pub fn label<'b>(self, all: impl IntoIterator<Item = Identity<'b>>) -> String {
         let same = all.into_iter().filter(|other| other.name == self.name);
         if same.count() > 1 { self.to_string() } else { self.name.to_owned() }
@@ -25,7 +26,7 @@ impl Identity<'_> {
 }
 
 impl SubjectId {
-    /// Returns the names of the subject and of its program.
+    /// Returns the names of the subject (cache under test) and of the program that ran it.
     pub fn identity(&self) -> Identity<'_> {
         Identity { name: &self.name, program: &self.program }
     }

@@ -16,36 +16,36 @@ const MIN_SEEN_NS: u64 = 5_000_000;
 /// Other work on the machine during a sample. Fields are `None` if the system does not state them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
-    /// The duration of the sample in nanoseconds, by the laboratory's clock.
+    /// The duration of the benchmark sample in nanoseconds, by the laboratory's clock.
     pub seen_ns: u64,
-    /// Time for which the first thread of the runner waited for a processor, in nanoseconds; of
-    /// several processes the longest.
+    /// The time for which the first thread of the runner waited for a processor, in nanoseconds; of several processes
+    /// the longest.
     #[serde(default)]
     pub waited_ns: Option<u64>,
-    /// The processor time of the runner's processes according to the kernel, which confirms the
+    /// The processor time of the runner's processes in nanoseconds, according to the kernel, which confirms the
     /// runner's own report; `None` for a runner that simulates its times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_cpu_ns: Option<u64>,
-    /// Time of all processors that the host of a virtual machine gave to others, in ticks of about
-    /// 10 ms.
+    /// The processor time that the host of a virtual machine gave to others during the sample, in nanoseconds, with a
+    /// resolution of about 10 ms.
     #[serde(default)]
     pub steal_ns: Option<u64>,
-    /// Time for which some task of the machine waited for a processor, in nanoseconds.
+    /// The time during the sample for which some task of the machine waited for a processor, in nanoseconds.
     #[serde(default)]
     pub cpu_pressure_ns: Option<u64>,
-    /// Time for which some task of the machine waited for a disk, in nanoseconds.
+    /// The time during the sample for which some task of the machine waited for a disk, in nanoseconds.
     #[serde(default)]
     pub io_pressure_ns: Option<u64>,
-    /// Time for which some task of the machine waited for memory, in nanoseconds.
+    /// The time during the sample for which some task of the machine waited for memory, in nanoseconds.
     #[serde(default)]
     pub memory_pressure_ns: Option<u64>,
 }
 
 impl Sample {
-    /// Returns the share of the time in which other work kept this sample from a processor, if it
-    /// is enough to disturb it. For a single measuring thread, its waiting counts; for several
-    /// threads that have a processor each, the pressure of the machine. For more threads than
-    /// processors nothing is known: they wait for each other.
+    /// Returns the share of the time in which other work kept this sample from a processor; `None` if it is too small
+    /// to disturb the sample. For a single measuring thread, its waiting counts; for several threads that have a
+    /// processor each, the pressure of the machine. For more threads than processors nothing is known: they wait for
+    /// each other.
     pub fn disturbance(&self, cores: u64) -> Option<f64> {
         let load = self.load.as_ref().filter(|load| load.seen_ns >= MIN_SEEN_NS)?;
         let threads = self.threads();
@@ -62,9 +62,8 @@ impl Sample {
         Some(most).filter(|most| *most > DISTURBED)
     }
 
-    /// Returns the time for which other work kept a sample of one thread from a processor, in
-    /// nanoseconds, as far as the system states it; 0 for several threads, which wait for each
-    /// other as well.
+    /// Returns the time for which other work on the machine kept a sample of one thread from a processor, in
+    /// nanoseconds, if the system states it; 0 for several threads, which wait for each other as well.
     pub fn kept_waiting_ns(&self) -> u64 {
         let load = self.load.as_ref().filter(|_| matches!(self.threads(), Some(1) | None));
         load.and_then(|load| load.waited_ns).unwrap_or(0)
@@ -88,8 +87,7 @@ impl Sample {
     }
 }
 
-/// Returns the warning that other work disturbed a run's samples, or that they come from a test
-/// build, whose times mean nothing.
+/// Returns a warning if other work disturbed samples of a run; `None` for a test build, whose times mean nothing.
 pub fn disturbance_of(run: &Run, samples: &[Sample]) -> Option<String> {
     if run.program.debug { None } else { disturbance(samples, run.machine.cores) }
 }

@@ -6,13 +6,13 @@ use std::{fs, thread};
 
 use serde::{Deserialize, Serialize};
 
-/// The frequency governor of the processors: `performance`, `powersave`.
+/// The name of the frequency governor of the processors: `performance`, `powersave`.
 pub type Governor = Option<String>;
 
 /// A description of a machine, and its load when a run began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The model of the processors.
+    /// The model name of the machine's processors.
     pub cpu: String,
     /// The number of processors that the program may use.
     pub cores: u64,
@@ -20,7 +20,7 @@ pub struct Machine {
     pub kernel: String,
     /// The machine's memory in bytes.
     pub memory_bytes: u64,
-    /// The load average of the last minute before the start.
+    /// The load average of the machine in the last minute before the run started.
     pub load_1m: f64,
     /// The frequency governor of the processors; `None` if the system does not state it.
     #[serde(default)]
@@ -31,10 +31,11 @@ pub struct Machine {
     /// Whether the machine is virtual.
     #[serde(default)]
     pub virtual_machine: bool,
-    /// Whether runners are bound to processors. Always false: the system schedules them.
+    /// Whether the programs that run caches are bound to processors. Always false: the system
+    /// schedules them.
     #[serde(default)]
     pub pinned: bool,
-    /// Fields that later versions of the format add.
+    /// Fields about a machine that later versions of the results format add, by name.
     #[serde(flatten)]
     pub more: BTreeMap<String, serde_json::Value>,
 }
@@ -42,24 +43,27 @@ pub struct Machine {
 /// The program that measured: its version and how it was built.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
-    /// The version of the program.
+    /// The version of the program that measured.
     pub version: String,
-    /// The commit that the program was built from, if the build knew it.
+    /// The commit that the measuring program was built from; `None` if the build did not know it.
     #[serde(default)]
     pub commit: Option<String>,
-    /// The version of the compiler, if the build knew it.
+    /// The version of the compiler that built the measuring program; `None` if the build did not
+    /// know it.
     #[serde(default)]
     pub rustc: Option<String>,
-    /// The C library and the allocator of runners in Rust.
+    /// The C library and the memory allocator of runners (measuring programs) in Rust.
     #[serde(default)]
     pub allocator: String,
-    /// Whether the program was built without optimisation, so that its times mean nothing.
+    /// Whether the measuring program was built without optimisation, so that its times mean
+    /// nothing.
     #[serde(default)]
     pub debug: bool,
 }
 
 impl Machine {
-    /// Describes this machine. Facts that the system does not state are empty or zero.
+    /// Returns a description of this machine. Facts that the system does not state are empty or
+    /// zero.
     pub fn here() -> Self {
         let cpuinfo = read("/proc/cpuinfo");
         let meminfo = read("/proc/meminfo");
@@ -89,8 +93,8 @@ impl Machine {
         }
     }
 
-    /// Returns a warning about the load before the start: an estimate, for rows that do not record
-    /// the load during samples.
+    /// Returns a warning about the machine's load before the start: an estimate, for results that
+    /// do not record the load during samples.
     pub fn load_warning(&self) -> Option<String> {
         let is_busy = self.cores > 0 && self.load_1m > self.cores as f64;
         is_busy.then(|| {
@@ -101,7 +105,8 @@ impl Machine {
         })
     }
 
-    /// Returns warnings about the machine, for readers of the results.
+    /// Returns warnings about the machine, such as changing processor frequencies, for readers of
+    /// the results.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if let Some(governor) =
@@ -114,7 +119,7 @@ impl Machine {
 }
 
 impl Program {
-    /// Describes this program.
+    /// Returns a description of this program: its version and how it was built.
     pub fn here() -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -128,7 +133,7 @@ impl Program {
         }
     }
 
-    /// Returns warnings about the program, for readers of the results.
+    /// Returns a warning for readers of the results if the program is a test build.
     pub fn warnings(&self) -> Vec<String> {
         let debug = "this is a build for tests, without optimisation: its times mean nothing";
         self.debug.then(|| debug.to_owned()).into_iter().collect()

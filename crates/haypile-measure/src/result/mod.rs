@@ -31,5 +31,5 @@ pub use samples::{CaseKey, Place, Samples, Values};
 pub use timeline::{ProcessBar, Tick, Timeline};
 pub use write::ResultsWriter;
 
-/// The version of the results format that is written.
+/// The version of the format of results files that this program writes.
 pub const SCHEMA: u64 = 1;

@@ -13,15 +13,15 @@ use super::row::{Row, Run, Sample};
 /// The longest line that is read. A row has a few thousand bytes.
 const MAX_LINE_BYTES: u64 = 1 << 20;
 
-/// The contents of a results file.
+/// The contents of a results file: runs of experiments and their samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Results {
-    /// The runs in their order.
+    /// The runs of experiments, in the order of the file.
     pub runs: Vec<Run>,
-    /// The samples in their order, errors among them.
+    /// The samples (single measurements), in the order of the file, errors among them.
     pub samples: Vec<Sample>,
-    /// Warnings about skipped lines, which were incomplete.
+    /// Warnings about skipped lines of the file, which were incomplete.
     pub warnings: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ pub fn read(path: &Path) -> Result<Results, ResultsError> {
     read_from(BufReader::new(file), path)
 }
 
-/// Reads results from any input; errors call it `path`.
+/// Reads benchmark results from any input; errors call the input `path`.
 ///
 /// # Errors
 ///
