@@ -11,32 +11,32 @@ use crate::statistics::{Summary, Timing};
 /// runner starts threads, which takes a tenth of a part of 1 ms and a hundredth of one of 20 ms.
 const CONFIRMED: f64 = 0.8;
 
-/// A list of samples, in order.
+/// A list of benchmark samples, in the order of the results.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Samples<'a>(Vec<&'a Sample>);
 
-/// The identity of a case: experiment, name and all parameters.
+/// The identity of an experiment's case: the name of the experiment, the name of the case and all parameters.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct CaseKey<'a> {
-    /// The name of the experiment.
+    /// The name of the experiment that the case belongs to.
     pub experiment: &'a str,
-    /// The case's name.
+    /// The name of the case within its experiment.
     pub case: &'a str,
     /// Parameters by name, with values as JSON, so that they compare and sort without regard to their order in the
     /// file.
     parameters: BTreeMap<&'a str, String>,
 }
 
-/// The run and the block in which a sample was measured. Samples of the same block were measured
-/// side by side.
+/// The run of an experiment and the block (round) in which a sample was measured. Samples of the same block were
+/// measured side by side.
 pub type Place<'a> = (&'a str, u64);
 
-/// One value for each run and block.
+/// Values that were computed from samples, such as costs: one for each run and block (round).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values<'a>(BTreeMap<Place<'a>, f64>);
 
 impl<'a> CaseKey<'a> {
-    /// Returns the identity of a sample's case.
+    /// Returns the identity of the case that a sample was measured in.
     pub fn of(sample: &'a Sample) -> Self {
         let parameters = sample.parameters.iter();
         Self {
@@ -50,29 +50,29 @@ impl<'a> CaseKey<'a> {
 }
 
 impl<'a> Samples<'a> {
-    /// Appends a sample.
+    /// Appends a sample to the list.
     pub fn push(&mut self, sample: &'a Sample) {
         self.0.push(sample);
     }
 
-    /// Returns the samples of each case separately, in the order in which their first ones come.
+    /// Returns the samples of each case as a list of its own, in the order in which the cases first come.
     pub fn cases(&self) -> Vec<Self> {
         self.grouped(CaseKey::of).into_iter().map(|(_, samples)| samples).collect()
     }
 
-    /// Returns the samples of each subject separately, in the order in which their first ones come.
+    /// Returns the samples of each subject (cache under test) as a list of its own, in the order in which the subjects
+    /// first come.
     pub fn by_subject(&self) -> Vec<(Identity<'a>, Self)> {
         self.grouped(|sample| sample.subject.identity())
     }
 
-    /// Returns the samples of one subject.
+    /// Returns those samples of the list that belong to one subject (cache under test).
     #[must_use]
     pub fn of_subject(&self, subject: Identity<'_>) -> Self {
         self.iter().copied().filter(|sample| sample.subject.identity() == subject).collect()
     }
 
-    /// Returns the samples of each value of `key` separately, in the order in which their first
-    /// ones come.
+    /// Returns the samples of each value of `key` as a list of its own, in the order in which the values first come.
     pub fn grouped<K: Clone + Ord>(&self, key: impl Fn(&'a Sample) -> K) -> Vec<(K, Self)> {
         let mut groups: Vec<(K, Self)> = Vec::new();
         let mut positions: BTreeMap<K, usize> = BTreeMap::new();
@@ -86,7 +86,7 @@ impl<'a> Samples<'a> {
         groups
     }
 
-    /// Returns the length of the samples' blocks and whether their times are confirmed, on which
+    /// Returns the median length of the samples' blocks (rounds) and whether their times are confirmed, on which
     /// verdicts depend.
     pub fn timing(&self) -> Timing {
         let good = self.iter().filter(|sample| sample.error.is_none());
@@ -106,7 +106,7 @@ impl<'a> Samples<'a> {
         times.get(times.len() / 2).copied()
     }
 
-    /// Returns one value of `cost` for each run and block. A subject that was measured several
+    /// Returns one value of `cost` for each run and block (round) of the samples. A subject that was measured several
     /// times in a block counts once, by the median: samples of one block depend on each other.
     pub fn values(&self, cost: impl Fn(&Sample) -> Option<f64>) -> Values<'a> {
         let mut values: BTreeMap<Place<'a>, Vec<f64>> = BTreeMap::new();
@@ -119,8 +119,7 @@ impl<'a> Samples<'a> {
         values.into_iter().filter_map(|(place, values)| Some((place, median(values)?))).collect()
     }
 
-    /// Returns pairs of values from the runs and blocks that both lists have, this list's value
-    /// first.
+    /// Returns pairs of costs from the runs and blocks that both lists of samples have, this list's cost first.
     pub fn paired(
         &self,
         new: &Samples<'_>,
@@ -131,24 +130,23 @@ impl<'a> Samples<'a> {
 }
 
 impl Values<'_> {
-    /// Returns pairs of values from the runs and blocks that both sides have, this side's value
-    /// first.
+    /// Returns pairs of values from the runs and blocks that both sets of values have, this set's value first.
     pub fn paired(&self, new: &Values<'_>) -> Vec<(f64, f64)> {
         let both = self.0.iter().filter_map(|(place, &old)| Some((old, *new.0.get(place)?)));
         both.collect()
     }
 
-    /// Returns the values in the order of their runs and blocks.
+    /// Returns all values in the order of their runs and blocks.
     pub fn to_vec(&self) -> Vec<f64> {
         self.0.values().copied().collect()
     }
 
-    /// Returns the number of blocks that have a value.
+    /// Returns the number of blocks (rounds) that have a value.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether no block has a value.
+    /// Whether none of the blocks (rounds) has a value.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -2,29 +2,29 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The processes of a program's start and their use of processor and disk over time, polled. Use
+/// A program's start over time: its processes and their use of processor and disk, polled. Use
 /// shorter than the interval may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// The interval between two polls in nanoseconds, as configured.
+    /// The interval between two polls of the processes in nanoseconds, as configured.
     pub interval_ns: u64,
-    /// Nanoseconds from the start until the command was ready.
+    /// The time from the program's start until it was ready, in nanoseconds.
     pub ready_ns: u64,
-    /// Number of processors of the machine; 0 if it was not recorded.
+    /// The number of processors of the machine; 0 if it was not recorded.
     #[serde(default)]
     pub processors: u64,
-    /// The processes, in the order in which they were first seen.
+    /// The processes of the program's start, in the order in which they were first seen.
     pub processes: Vec<ProcessBar>,
-    /// Number of processes that are not listed, beyond [`Timeline::MAX_PROCESSES`].
+    /// The number of processes that the timeline does not list, beyond [`Timeline::MAX_PROCESSES`].
     pub unlisted: u64,
-    /// The polled values of the whole process tree, in order of time.
+    /// The polled use of resources by the whole process tree, in order of time.
     pub ticks: Vec<Tick>,
 }
 
-/// A process on a timeline, from its first to its last poll.
+/// A process of a watched start, from its first to its last poll.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessBar {
-    /// The process id.
+    /// The id of the process that was watched.
     pub pid: i32,
     /// The id of the process's parent when it was first seen.
     pub parent: i32,
@@ -38,14 +38,14 @@ pub struct ProcessBar {
     pub cpu_ns: u64,
 }
 
-/// The resources that the whole process tree has used up to a moment.
+/// The resources that the whole process tree of a start has used up to a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tick {
-    /// The time of the poll after the start, in nanoseconds.
+    /// The time from the program's start to the poll, in nanoseconds.
     pub at_ns: u64,
-    /// Processor time used up to then, in nanoseconds.
+    /// The processor time that the process tree has used up to the poll, in nanoseconds.
     pub cpu_ns: u64,
-    /// Bytes read from disks up to then.
+    /// The number of bytes that the process tree has read from disks up to the poll.
     pub disk_read_bytes: u64,
 }
 
@@ -53,11 +53,11 @@ impl Timeline {
     /// The largest number of processes that a timeline lists.
     pub const MAX_PROCESSES: usize = 400;
 
-    /// The largest number of polled values in a timeline. A longer start keeps every second one,
-    /// then every fourth.
+    /// The largest number of polled values in a timeline. A timeline of a longer start keeps every
+    /// second value, then every fourth.
     pub const MAX_TICKS: usize = 1_000;
 
-    /// Adds a polled value, and drops every second one when there are too many.
+    /// Adds a polled value to the timeline, and drops every second value when there are too many.
     pub fn add(&mut self, tick: Tick) {
         if self.ticks.len() >= Self::MAX_TICKS {
             let mut at = 0;
@@ -69,7 +69,7 @@ impl Timeline {
         self.ticks.push(tick);
     }
 
-    /// Returns the end of the timeline, in nanoseconds after the start.
+    /// Returns the end of the timeline, in nanoseconds after the program's start.
     pub fn end_ns(&self) -> u64 {
         let processes = self.processes.iter().map(|process| process.last_ns);
         let ticks = self.ticks.iter().map(|tick| tick.at_ns);

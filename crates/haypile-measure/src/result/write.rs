@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::error::ResultsError;
 use super::row::Row;
 
-/// A results file to which rows are appended.
+/// A writer that appends rows (runs and samples) to a results file.
 #[derive(Debug)]
 pub struct ResultsWriter {
     path: PathBuf,
@@ -15,8 +15,8 @@ pub struct ResultsWriter {
 }
 
 impl ResultsWriter {
-    /// Opens a results file to append to it, or creates it. An incomplete last line is ended first,
-    /// so that the next row has its own line.
+    /// Opens a results file to append rows to it, or creates it. An incomplete last line is ended
+    /// first, so that the next row has its own line.
     ///
     /// # Errors
     ///

@@ -8,16 +8,17 @@ use std::path::{Path, PathBuf};
 
 use super::{RivalError, is_file};
 
-/// The folder of all rivals (other caches) in a checkout.
+/// The name of the folder of all rivals (other caches) in a checkout of this repository.
 pub(super) const RIVALS: &str = "rivals";
 
-/// The name of the manifest file in a rival's folder.
+/// The name of the manifest file in the folder of a rival (another cache).
 pub(super) const MANIFEST: &str = "rival.toml";
 
 /// The variable that names a checkout, where nothing on the command line does.
 const VARIABLE: &str = "HAYPILE_CHECKOUT";
 
-/// The facts about a process from which it finds the checkout of this repository.
+/// The facts about a process (a variable, its working directory, its program) from which it finds
+/// the checkout of this repository.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hints {
     pub(super) variable: Option<OsString>,
@@ -26,7 +27,7 @@ pub(super) struct Hints {
 }
 
 impl Hints {
-    /// Returns the facts from which this process can find the checkout.
+    /// Returns the facts about this process from which it can find the checkout of this repository.
     pub(super) fn of_process() -> Self {
         Self {
             variable: env::var_os(VARIABLE).filter(|value| !value.is_empty()),
@@ -56,7 +57,8 @@ fn has_rivals(path: &Path) -> bool {
     folders(path).is_ok_and(|folders| !folders.is_empty())
 }
 
-/// Returns the folders of a checkout's rivals that have a manifest, in no order.
+/// Returns the folders of those rivals (other caches) in a checkout that have a manifest, in no
+/// order.
 pub(super) fn folders(checkout: &Path) -> Result<Vec<PathBuf>, RivalError> {
     let rivals = checkout.join(RIVALS);
     let list = || -> io::Result<Vec<PathBuf>> {

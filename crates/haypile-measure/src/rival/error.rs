@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Errors while finding rivals or reading their manifests.
+/// An error while finding rivals (other caches) or reading their manifests.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RivalError {

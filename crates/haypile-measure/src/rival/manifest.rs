@@ -17,23 +17,25 @@ const MAX_BYTES: u64 = 64 << 10;
 /// Cargo's folder, in whose place `CARGO_TARGET_DIR` may name another.
 const TARGET: &str = "target";
 
-/// A rival's manifest: its description, the program that runs it and its installation.
+/// The manifest of a rival (another cache): its description, the program that runs it and its
+/// installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Manifest {
-    /// A description of the rival, in a line.
+    /// A description of the rival cache, in one line.
     pub about: String,
-    /// The language that the rival's cache is used from.
+    /// The programming language that the rival's cache is used from.
     pub language: String,
-    /// The path of the rival's runner, relative to the checkout's root.
+    /// The path of the program that runs the rival's cache, relative to the checkout's root.
     pub program: PathBuf,
-    /// The names of the rival's subjects, without their options; at least one.
+    /// The names of the caches that the rival's program can run, without their options; at least
+    /// one.
     pub subjects: Vec<String>,
-    /// The Debian packages that the rival needs.
+    /// The names of the Debian packages that the rival cache needs.
     pub debian: Vec<String>,
-    /// The project's `make` target that installs or builds the rival.
+    /// The project's `make` target that installs or builds the rival cache.
     pub make: String,
-    /// Whether the rival's subjects are HTTP caches, which only experiments with an HTTP origin
+    /// Whether the rival's caches are HTTP caches, which only experiments with an HTTP origin
     /// measure.
     pub http: bool,
 }
@@ -54,7 +56,7 @@ struct Written {
 }
 
 impl Manifest {
-    /// Reads the manifest of a rival.
+    /// Reads the manifest file of a rival (another cache).
     ///
     /// # Errors
     ///
@@ -98,8 +100,8 @@ impl Manifest {
         })
     }
 
-    /// Returns the path of the rival's runner in a checkout, in which Cargo's output folder is
-    /// `target` if that is given.
+    /// Returns the path of the rival's program in a checkout, with Cargo's output folder `target`
+    /// if that is given.
     pub(super) fn program_in(&self, checkout: &Path, target: Option<&Path>) -> PathBuf {
         match (target, self.program.strip_prefix(TARGET)) {
             (Some(target), Ok(inside)) => checkout.join(target).join(inside),

@@ -23,7 +23,7 @@ use checkout::{MANIFEST, RIVALS};
 /// The most rivals of a checkout.
 const MAX_RIVALS: usize = 1000;
 
-/// The rivals (other caches) of a checkout.
+/// The rivals (other caches to compare with) of a checkout of this repository.
 #[derive(Clone, Debug)]
 pub struct Rivals {
     checkout: PathBuf,
@@ -31,9 +31,9 @@ pub struct Rivals {
 }
 
 impl Rivals {
-    /// Reads the manifests of a checkout's rivals: of the given checkout, or of the one that the
-    /// environment's `HAYPILE_CHECKOUT` names, or of the nearest one in or above the working
-    /// directory or the folder of the running program.
+    /// Reads the manifests of all rivals (other caches) of a checkout: of the given one, of the one that the
+    /// environment's `HAYPILE_CHECKOUT` names, or of the nearest one in or above the working directory or the folder of
+    /// the running program.
     ///
     /// # Errors
     ///
@@ -69,23 +69,24 @@ impl Rivals {
         Ok(Self { checkout, rivals })
     }
 
-    /// Returns the path of the checkout, absolute or as the user wrote it.
+    /// Returns the path of the checkout that the rivals were read from, absolute or as the user wrote it.
     pub fn checkout(&self) -> &Path {
         &self.checkout
     }
 
-    /// Returns all rivals, by name.
+    /// Returns all rivals (other caches) of the checkout, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &Rival> {
         self.rivals.iter()
     }
 
-    /// Returns the rival that runs a subject, by the part of the subject's name before a colon.
+    /// Returns the rival that runs a subject, by the part of the subject's name before a colon; `None` if no rival
+    /// does.
     pub fn for_subject(&self, subject: &str) -> Option<&Rival> {
         let name = subject.split(':').next().unwrap_or(subject);
         self.iter().find(|rival| rival.manifest.subjects.iter().any(|known| known == name))
     }
 
-    /// Returns the rivals with these names, in the order of all; all rivals if no names are given.
+    /// Returns the rivals with the given names, in alphabetical order; all rivals if no names are given.
     ///
     /// # Errors
     ///
@@ -101,7 +102,7 @@ impl Rivals {
     }
 }
 
-/// A rival: one or several caches of others, with the program that runs them.
+/// A rival: one or several caches of other projects, with the program that runs them.
 #[derive(Clone, Debug)]
 pub struct Rival {
     name: String,
@@ -110,7 +111,7 @@ pub struct Rival {
 }
 
 impl Rival {
-    /// Returns the name of the rival's folder.
+    /// Returns the name of the rival, which is that of its folder.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -120,18 +121,18 @@ impl Rival {
         &self.manifest
     }
 
-    /// Returns the path of the rival's manifest.
+    /// Returns the path of the rival's manifest file.
     pub fn manifest_path(&self) -> PathBuf {
         self.checkout.join(RIVALS).join(&self.name).join(MANIFEST)
     }
 
-    /// Returns the rival's runner, whether it is installed or not.
+    /// Returns the program that runs the rival's caches, whether it is installed or not.
     pub fn runner(&self) -> Runner {
         let target = env::var_os("CARGO_TARGET_DIR").filter(|target| !target.is_empty());
         Runner::rival(self.manifest.program_in(&self.checkout, target.as_deref().map(Path::new)))
     }
 
-    /// Returns instructions to install the rival, as a command for people.
+    /// Returns the shell command that installs the rival, for people.
     pub fn how_to_get(&self) -> String {
         let install = format!("haypile rivals install {}", self.name);
         match &*self.manifest.debian {

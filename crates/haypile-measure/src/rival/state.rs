@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Rival, is_file};
 use crate::measure::{Listed, MeasureError};
 
-/// The state of a rival on this machine: ready, or the reason why not.
+/// The state of a rival (another cache) on this machine: ready to run, or the reason why not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum State {
@@ -19,7 +19,7 @@ pub enum State {
 }
 
 impl State {
-    /// Returns the reason why the rival does not run, if it does not.
+    /// Returns the reason why the rival does not run; `None` if it runs.
     pub fn why_not(&self) -> Option<&str> {
         match self {
             Self::Runs(_) => None,
@@ -29,7 +29,8 @@ impl State {
 }
 
 impl Rival {
-    /// Asks the rival's runner for its subjects, and waits for `limit` at most.
+    /// Returns whether the rival runs here: asks its program for its subjects, and waits for
+    /// `limit` at most.
     pub fn state(&self, limit: Duration) -> State {
         let runner = self.runner();
         if !is_file(&runner.program) {

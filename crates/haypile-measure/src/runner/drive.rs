@@ -8,12 +8,12 @@ use crate::job::evidence::{words_of, written};
 use crate::job::{Job, JobEntry, Op};
 use crate::subject::{Cause, Worker};
 
-/// The counted outcomes of a job's operations.
+/// The counted outcomes of a job's operations: hits, misses, errors and so on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) operations: u64,
     pub(super) hits: u64,
-    /// The total length of the values that reads found, in bytes.
+    /// The total length of the values that reads found in the cache, in bytes.
     pub(super) hit_bytes: u64,
     pub(super) misses: u64,
     pub(super) errors: u64,
@@ -67,8 +67,8 @@ impl FoundValues {
     }
 }
 
-/// The data of one thread that does a job's operations. It is allocated before memory is measured
-/// and anything is timed.
+/// The data of one thread that does a job's operations, such as its buffers. It is allocated before
+/// memory is measured and anything is timed.
 pub(super) struct Lane<'job> {
     job: &'job Job,
     /// A copy of the job's pool, in which values get the numbers of their keys.
@@ -77,11 +77,11 @@ pub(super) struct Lane<'job> {
     buffer: Vec<u8>,
     /// The keys of one read of many.
     many: Vec<&'job [u8]>,
-    /// The text of the cache's first error.
+    /// The text of the first error of the cache in this thread; `None` if there was none.
     pub(super) first_error: Option<String>,
 }
 
-/// An observer of a job's operations, called when each begins and ends.
+/// An observer of a job's operations, called at the beginning and at the end of each.
 pub(super) trait Probe {
     /// The data kept from the beginning to the end.
     type Begun;
@@ -90,7 +90,7 @@ pub(super) trait Probe {
     fn end(&mut self, op: Op, begun: Self::Begun);
 }
 
-/// An observer that does nothing and costs nothing.
+/// An observer of a job's operations that does nothing and costs nothing.
 pub(super) struct Blind;
 
 impl Probe for Blind {
@@ -116,7 +116,8 @@ impl<'job> Lane<'job> {
         }
     }
 
-    /// Does a thread's operations, which are valid; none of them affects the whole cache.
+    /// Does one thread's operations on the cache, which are valid; none of them affects the whole
+    /// cache.
     pub(super) fn drive<P: Probe>(
         &mut self,
         words: &[u32],
@@ -349,8 +350,8 @@ impl<'job> Lane<'job> {
         tally.read(asked, asked, &FoundValues { wrong: read.wrong, ..FoundValues::default() });
     }
 
-    /// Reads every key and compares its value byte for byte; returns the number of right values,
-    /// and other counts.
+    /// Reads every key of the job and compares its value byte for byte; returns the number of right
+    /// values, and other counts.
     pub(super) fn verify(&mut self, worker: &mut dyn Worker) -> (Verified, Tally) {
         let mut tally = Tally::default();
         let mut verified = Verified::default();
@@ -374,11 +375,11 @@ impl<'job> Lane<'job> {
     }
 }
 
-/// The numbers of keys that the cache had with the right value.
+/// The numbers of the job's keys that the cache had with the right value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Verified {
     pub(super) all: u64,
-    /// The number of those that nothing before the timed part writes.
+    /// The number of verified keys that nothing before the timed part writes.
     pub(super) new: u64,
 }
 

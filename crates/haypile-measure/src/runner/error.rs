@@ -7,7 +7,7 @@ use crate::job::JobError;
 use crate::subject::SubjectError;
 use crate::torture::role::OrdersError;
 
-/// The error of a job that a runner could not do.
+/// The error of a runner that could not do its job.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunnerError {

@@ -15,20 +15,20 @@ use super::report::JobReport;
 /// laboratory and one process, of which this is a part.
 const ONLY_PREPARES: &str = "HAYPILE_JOB_ONLY_PREPARES";
 
-/// Returns whether this process only prepares the cache, until it is killed.
+/// Returns whether this runner's process only prepares the cache and waits to be killed.
 pub(super) fn only_prepares() -> bool {
     env::var_os(ONLY_PREPARES).is_some()
 }
 
-/// Returns the report of a process that prepared the cache, with its counted failures.
+/// Returns the report of a process that prepared the cache and is to be killed, with its counts of failures.
 pub(super) fn prepared(mut report: JobReport, others: Tally) -> JobReport {
     report.line("errors", others.errors);
     report.line("wrong", others.wrong);
     report
 }
 
-/// Starts another process that prepares the cache of this job in this directory, and kills it.
-/// Returns its report and its failures.
+/// Starts another process that prepares the cache of this job in the same directory, and kills it. Returns its report
+/// and its failures.
 ///
 /// # Errors
 ///

@@ -12,7 +12,7 @@ const MAX_NS: u64 = 60_000_000_000;
 /// Digits that are kept.
 const DIGITS: u8 = 3;
 
-/// A histogram of latencies for each kind of operation.
+/// A histogram of latencies for each kind of operation of a job.
 pub(super) struct Latencies<'a> {
     meter: &'a dyn Meter,
     histograms: [Histogram<u64>; Op::ALL.len()],
@@ -32,7 +32,7 @@ impl<'a> Latencies<'a> {
         }
     }
 
-    /// Returns the latencies as names and values of the protocol.
+    /// Returns the percentiles of the latencies as names and values of the runner's protocol.
     pub(super) fn lines(&self) -> Vec<(String, String)> {
         let mut lines = Vec::new();
         for (op, histogram) in Op::ALL.iter().zip(&self.histograms) {

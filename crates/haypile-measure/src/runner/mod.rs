@@ -36,8 +36,8 @@ pub use serve::serve;
 /// The exit status of a runner that could not do what it was asked for.
 const FAILURE: u8 = 2;
 
-/// Runs a runner's program: reads its arguments and executes them. The exit status is 0 if the job
-/// was done, else 2, with the reason on standard error.
+/// Runs the main program of a runner: reads its arguments and executes them. The exit status is 0
+/// if the job was done, else 2, with the reason on standard error.
 pub fn main(subjects: &Subjects) -> ExitCode {
     match dispatch(subjects) {
         Ok(()) => ExitCode::SUCCESS,
@@ -87,8 +87,8 @@ fn process(arguments: &[OsString]) -> Result<Option<u32>, RunnerError> {
     }
 }
 
-/// Does a job and speaks the runner's protocol on standard input and output. The process ends with
-/// the one that started it.
+/// Does a job and speaks the runner's protocol on standard input and output. This process is killed
+/// when its parent process ends.
 ///
 /// # Errors
 ///
@@ -99,7 +99,8 @@ pub fn run(subjects: &Subjects, assignment: &Assignment<'_>) -> Result<(), Runne
     serve(subjects, assignment, &mut io::stdin().lock(), &mut io::stdout().lock())
 }
 
-/// Returns the subjects that are not hidden, one per line, as `list-subjects` prints them.
+/// Returns the list of a runner's subjects (caches) as text, one per line, as `list-subjects`
+/// prints it; without hidden ones.
 pub fn list(subjects: &Subjects) -> String {
     let shown = subjects.kinds().filter(|kind| !kind.hidden);
     let fields = |kind: &Kind| [kind.name, kind.usage, kind.language, kind.version, kind.help];

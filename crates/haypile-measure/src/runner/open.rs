@@ -8,16 +8,17 @@ use super::part::{Timed, only};
 use crate::meter::Meter;
 use crate::subject::{Subject, SubjectError};
 
-/// The results of opening a cache and reading keys from it.
+/// The results of a job that times opening a cache and reading keys from it.
 pub(super) struct OpenedSubject {
     pub(super) subject: Box<dyn Subject>,
     pub(super) timed: Timed,
-    /// Results by name: the times until the cache was open and until the first hit.
+    /// Results by name, as the runner prints them: the times until the cache was open and until the
+    /// first hit.
     pub(super) lines: Vec<(String, String)>,
 }
 
-/// Opens a cache and reads each of the keys until it is found. A cache that loads in the background
-/// is asked again for missing keys, until it reports that it has loaded all.
+/// Opens a cache, reads each key until it is found, and measures the times. A cache that loads in
+/// the background is asked again for missing keys, until it reports that it has loaded all.
 pub(super) fn measure(
     meter: &dyn Meter,
     keys: &[u32],

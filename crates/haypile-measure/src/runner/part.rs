@@ -10,7 +10,7 @@ use crate::job::Op;
 use crate::meter::Meter;
 use crate::subject::{Subject, SubjectError, Worker};
 
-/// The results of a job's timed part.
+/// The counts and times of a job's timed part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timed {
     pub(super) tally: Tally,
@@ -18,7 +18,7 @@ pub(super) struct Timed {
     pub(super) cpu_ns: u64,
 }
 
-/// Does operations on one thread, including those that affect the whole cache.
+/// Does a job's operations on one thread, including those that affect the whole cache.
 pub(super) fn alone<P: Probe>(
     subject: &mut dyn Subject,
     words: &[u32],
@@ -52,12 +52,13 @@ fn for_the_whole(word: u32) -> Option<(Op, u32)> {
     Op::decode(word).filter(|(op, _)| op.is_for_the_whole())
 }
 
-/// Returns the single worker of a subject.
+/// Returns the single worker (user on one thread) of a subject.
 pub(super) fn only(subject: &mut dyn Subject) -> Result<Box<dyn Worker + Send + '_>, SubjectError> {
     Ok(subject.workers(1)?.pop().expect("as many workers as were asked for"))
 }
 
-/// Does the timed operations, one thread for each list of them, `executions` times.
+/// Does a job's timed operations `executions` times, one thread for each list of them; returns
+/// counts and times.
 pub(super) fn timed(
     subject: &mut dyn Subject,
     meter: &dyn Meter,
@@ -108,7 +109,7 @@ pub(super) fn timed(
     Ok(timed)
 }
 
-/// Does the timed operations once more, and measures the latency of each.
+/// Does a job's timed operations once more, and measures the latency of each operation.
 pub(super) fn each<'meter>(
     subject: &mut dyn Subject,
     meter: &'meter dyn Meter,

@@ -6,7 +6,7 @@ use super::drive::Tally;
 use super::part::Timed;
 use crate::meter::Memory;
 
-/// The results of a job, in the order in which they are printed.
+/// The results of a runner's job by name, in the order in which they are printed.
 #[derive(Debug, Default)]
 pub(super) struct JobReport {
     lines: Vec<(String, String)>,
@@ -21,12 +21,13 @@ impl JobReport {
         self.lines.extend(lines);
     }
 
-    /// Returns the results so far, and removes them from the report.
+    /// Returns the results reported so far, and removes them from the report.
     pub(super) fn take(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.lines)
     }
 
-    /// Adds the results of the timed part. Errors and wrong values of all parts are added up.
+    /// Adds the results of the job's timed part to the report. Errors and wrong values of all parts
+    /// are added up.
     pub(super) fn timed(&mut self, timed: &Timed, others: Tally) {
         let Tally { operations, hits, hit_bytes, misses, errors, wrong, read_words } = timed.tally;
         let numbers = [

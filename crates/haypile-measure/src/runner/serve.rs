@@ -19,7 +19,7 @@ use crate::subject::{Found, Room, Subject, SubjectError, Subjects};
 const MAX_LINE_BYTES: u64 = 80;
 
 /// Does a job and speaks the runner's protocol (`docs/job.md`): the process that started the runner
-/// writes `input` and reads `output`. Errors are printed there, and returned.
+/// writes `input` and reads `output`. Errors are written to `output`, and returned.
 ///
 /// # Errors
 ///

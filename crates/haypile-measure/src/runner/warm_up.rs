@@ -10,8 +10,8 @@ use crate::job::Job;
 use crate::meter::SystemMeter;
 use crate::subject::{Subject, SubjectError};
 
-/// Does the warm-up of a job: its timed operations, several times, on a separate cache in a
-/// separate folder, which is removed. Returns the counts of failures.
+/// Does the warm-up of a job: its timed operations, several times, on a separate cache in a separate folder, which is
+/// removed. Returns the counts of hits, failures and so on.
 pub(super) fn warm_up(
     job: &Job,
     process: u32,

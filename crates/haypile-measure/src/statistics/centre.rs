@@ -3,26 +3,27 @@
 use super::effect::{Effect, Interval};
 use super::summary::Summary;
 
-/// The centre (a trimmed geometric mean) of values above 0, with its interval and the spread of the
-/// values.
+/// The centre (a trimmed geometric mean) of samples above 0, with its interval and the spread of
+/// the samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Centre {
-    /// The exponential of the mean of the logarithms, after a fifth is trimmed from each end.
-    /// [`Effect`] trims ratios instead, so that it can differ from the ratio of two centres.
+    /// The centre: the exponential of the mean of the logarithms, after a fifth of the samples is
+    /// trimmed from each end. [`Effect`] trims ratios instead, so that it can differ from the ratio
+    /// of two centres.
     pub value: f64,
-    /// The ends of the centre's 95 % interval; `None` for a single value.
+    /// The 95 % confidence interval of the centre; `None` for a single sample.
     pub interval: Option<Interval>,
-    /// The median absolute deviation of the values from their median.
+    /// The median absolute deviation of the samples from their median.
     pub mad: f64,
-    /// The arithmetic mean of the values, which a few large ones change.
+    /// The arithmetic mean of the samples, which a few large ones change.
     pub mean: f64,
-    /// The number of values.
+    /// The number of samples that the centre was computed from.
     pub count: usize,
 }
 
 impl Centre {
-    /// Returns the centre of values; `None` without any, or if one is not finite and above 0.
+    /// Computes the centre of samples; `None` without samples, or if one is not finite and above 0.
     pub fn of(values: &[f64]) -> Option<Self> {
         // The effect of a value over 1 is the value.
         let pairs: Vec<(f64, f64)> = values.iter().map(|value| (1.0, *value)).collect();

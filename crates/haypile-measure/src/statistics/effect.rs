@@ -11,7 +11,7 @@ const UPPER: f64 = 0.975;
 /// digits where there are more degrees of freedom.
 const MOST_FREEDOM: f64 = 1e5;
 
-/// The error of samples that cannot be compared.
+/// The error of old and new samples that cannot be compared.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EffectError {
@@ -31,7 +31,7 @@ pub enum EffectError {
     },
 }
 
-/// An interval of relative changes, from low to high.
+/// A confidence interval of a relative change, from low to high.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The lower end of the interval, as a part of 1: -0.02 is 2 % less.
@@ -41,14 +41,14 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Returns the ends of the interval as factors: 0.98 is 2 % less.
+    /// Returns the interval with its ends as factors: 0.98 is 2 % less.
     #[must_use]
     pub fn factors(self) -> Self {
         Self { low: 1.0 + self.low, high: 1.0 + self.high }
     }
 }
 
-/// The ratio of new to old costs, as an estimate with its confidence interval.
+/// The ratio of new to old costs (such as times), as an estimate with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effect {
     /// The logarithm of the ratio of new to old.
@@ -69,7 +69,7 @@ struct LogError {
 }
 
 impl Effect {
-    /// Compares samples that were measured side by side: each pair has an old and a new cost.
+    /// Compares costs of samples that were measured side by side: each pair has an old and a new cost.
     ///
     /// The order of the pairs makes no difference. All samples have to be finite and above 0.
     pub fn paired(pairs: &[(f64, f64)]) -> Result<Self, EffectError> {
@@ -82,8 +82,8 @@ impl Effect {
         Ok(Self::new(ratio.value, ratio.squared_error, ratio.freedom, pairs.len()))
     }
 
-    /// Compares samples that were measured separately, so that anything else that changed between
-    /// old and new is part of the effect.
+    /// Compares costs of old and new samples that were measured separately, so that anything else that changed in
+    /// between is part of the effect.
     ///
     /// All samples have to be finite and above 0.
     pub fn unpaired(old: &[f64], new: &[f64]) -> Result<Self, EffectError> {
@@ -91,9 +91,8 @@ impl Effect {
         Self::between(both, (old.len(), new.len()))
     }
 
-    /// Compares the means of samples that were measured separately, without trimming, so that slow
-    /// samples count fully. The error is that of the logarithms of both means (Welch, by the delta
-    /// method).
+    /// Compares the means of old and new samples that were measured separately, without trimming, so that slow samples
+    /// count fully. The error is that of the logarithms of both means (Welch, by the delta method).
     ///
     /// All samples have to be finite and above 0.
     pub fn of_means(old: &[f64], new: &[f64]) -> Result<Self, EffectError> {
@@ -116,7 +115,7 @@ impl Effect {
         Ok(Self::new(new.value - old.value, squared_error, freedom, old_count.min(new_count)))
     }
 
-    /// Returns the effect with this logarithm of the ratio, its squared error, the degrees of
+    /// Creates the estimate of a ratio of costs from its logarithm, the squared error of that logarithm, the degrees of
     /// freedom of that error, and the number of samples.
     pub(super) fn new(
         log_ratio: f64,
@@ -128,7 +127,7 @@ impl Effect {
         Self { log_ratio, error, samples }
     }
 
-    /// Returns the number of pairs, or of the samples of the side that has fewer.
+    /// Returns the number of compared pairs of samples, or the smaller of the numbers of old and new samples.
     pub fn samples(&self) -> usize {
         self.samples
     }
@@ -143,8 +142,8 @@ impl Effect {
         self.log_ratio.exp_m1()
     }
 
-    /// Returns the 95 % confidence interval of the change; `None` with a single sample on a side.
-    /// The upper end can be infinite with very few samples.
+    /// Returns the 95 % confidence interval of the cost's relative change; `None` with a single old or new sample. The
+    /// upper end can be infinite with very few samples.
     pub fn interval(&self) -> Option<Interval> {
         self.error.map(|error| Interval {
             low: (self.log_ratio - error.margin).exp_m1(),
@@ -152,9 +151,8 @@ impl Effect {
         })
     }
 
-    /// Returns the confidence interval of the change at the level at which a [`Rule`] decides, 99
-    /// %: the interval leaves 0 out where a verdict, noise floor aside, says that there is a
-    /// difference. `None` with a single sample on a side; the upper end can be infinite with very
+    /// Returns the 99 % confidence interval of the cost's change, the level at which a [`Rule`] decides: a difference
+    /// is significant if 0 is outside. `None` with a single sample on a side; the upper end can be infinite with very
     /// few.
     pub fn deciding_interval(&self) -> Option<Interval> {
         self.error.map(|error| Interval {
@@ -163,19 +161,19 @@ impl Effect {
         })
     }
 
-    /// Returns the probability that a difference at least this clear comes from noise alone, from 0 to 1; 1 without an
-    /// interval.
+    /// Returns the probability that a difference of costs at least this clear comes from noise alone, from 0 to 1; 1
+    /// without an interval.
     pub fn p_value(&self) -> f64 {
         self.error.map_or(1.0, |error| error.p_value)
     }
 
-    /// Returns the smallest logarithm of a ratio that would have been significant by a [`Rule`]
-    /// with these samples; `None` without an interval.
+    /// Returns the smallest logarithm of a cost ratio that would have been significant by a [`Rule`] with these
+    /// samples; `None` without an interval.
     pub(super) fn least_significant(&self) -> Option<f64> {
         self.error.map(|error| error.significant)
     }
 
-    /// Returns the logarithm of the ratio, which is symmetric where the change is not.
+    /// Returns the logarithm of the ratio of new to old costs, which is symmetric where the relative change is not.
     pub(super) fn log_ratio(&self) -> f64 {
         self.log_ratio
     }
@@ -210,7 +208,7 @@ fn shared_freedom(old: &Mean, new: &Mean) -> f64 {
     }
 }
 
-/// Returns the logarithm of a sample; an error if it has none.
+/// Returns the logarithm of a sample's cost; an error unless the cost is finite and above 0.
 pub(super) fn logarithm(sample: f64) -> Result<f64, EffectError> {
     if sample.is_finite() && sample > 0.0 {
         Ok(sample.ln())

@@ -4,14 +4,14 @@
 /// under normal noise and bears a fifth of disturbed samples on either side.
 const TRIM_PERCENT: usize = 20;
 
-/// A mean of samples with its standard error.
+/// The mean of a set of samples with its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Mean {
-    /// The mean, or the logarithm of the mean.
+    /// The mean of the samples, or the logarithm of their mean.
     pub(super) value: f64,
     /// The square of the mean's standard error; `None` for a single sample.
     pub(super) squared_error: Option<f64>,
-    /// Degrees of freedom of the standard error.
+    /// The degrees of freedom of the mean's standard error.
     pub(super) freedom: f64,
 }
 

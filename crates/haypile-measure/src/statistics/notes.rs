@@ -33,20 +33,20 @@ const ALIKE: f64 = 1.25;
 /// Most samples of which a trend takes notice: it needs all pairs.
 const MOST_OF_TREND: usize = 500;
 
-/// A sample in the series of its run, for finding notes.
+/// A sample in the order of its run, with its cost, for finding notes such as a trend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Turn {
-    /// The cost of the sample; finite and above 0.
+    /// The cost of the sample, such as a time; finite and above 0.
     pub cost: f64,
-    /// The number of the subject that was measured right before; `None` for the first sample of a
+    /// The number of the subject (cache) that was measured right before this sample; `None` for the first sample of a
     /// run.
     pub predecessor: Option<usize>,
-    /// Whether other work on the machine explains a cost far above the centre.
+    /// Whether other work on the machine explains a cost of the sample far above the centre.
     pub is_excused: bool,
 }
 
-/// A note on samples that their centre does not show, such as a trend. Each kind has a smallest
-/// effect and a significance level, so that independent noise hardly ever causes a note.
+/// A note on a fact about samples that their centre does not show, such as a trend. Each kind has a smallest effect and
+/// a significance level, so that independent noise hardly ever causes a note.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Note {
@@ -91,13 +91,12 @@ pub enum Note {
 }
 
 impl Note {
-    /// Returns whether both notes are of one kind, such as two trends.
+    /// Returns whether both notes on samples are of one kind, such as two trends.
     pub fn is_of_kind(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 
-    /// Returns whether both notes are of one kind, and their factors are within a quarter of each
-    /// other.
+    /// Returns whether both notes on samples are of one kind, and their factors are within a quarter of each other.
     pub fn is_like(&self, other: &Self) -> bool {
         let is_close = (self.factor() / other.factor()).ln().abs() < ALIKE.ln();
         self.is_of_kind(other) && is_close
@@ -113,8 +112,8 @@ impl Note {
         }
     }
 
-    /// Returns the notes on samples in the order in which they were measured. Costs have to be finite and above 0;
-    /// fewer than four samples have no notes.
+    /// Finds the notes on a series of samples, such as a trend, in the order in which they were measured. Costs have to
+    /// be finite and above 0; fewer than four samples have no notes.
     pub fn of(turns: &[Turn]) -> Vec<Self> {
         if turns.len() < FEWEST || !turns.iter().all(|it| it.cost.is_finite() && it.cost > 0.0) {
             return Vec::new();

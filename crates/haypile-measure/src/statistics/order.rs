@@ -13,21 +13,21 @@ const MISSED: f64 = 0.05;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct MedianInterval {
-    /// The number of samples.
+    /// The number of samples that the median was computed from.
     pub count: usize,
-    /// The median, in the unit of the samples.
+    /// The median of the samples, in their unit.
     pub median: f64,
-    /// Both ends of the 95 % interval, in the unit of the samples; `None` for fewer than six
-    /// samples.
+    /// Both ends of the median's 95 % confidence interval, in the unit of the samples; `None` for
+    /// fewer than six samples.
     pub interval: Option<(f64, f64)>,
 }
 
 impl MedianInterval {
-    /// The smallest number of samples that give a 95 % interval: 2 x 0.5^6 is 3 %.
+    /// The smallest number of samples for which the median has a 95 % interval: 2 x 0.5^6 is 3 %.
     pub const FEWEST: usize = 6;
 
-    /// Computes the median and its interval from samples in any order; `None` without samples, or
-    /// if one is not finite.
+    /// Computes the median of samples in any order, with its confidence interval; `None` without
+    /// samples, or if one is not finite.
     pub fn of(samples: &[f64]) -> Option<Self> {
         if samples.is_empty() || !samples.iter().all(|sample| sample.is_finite()) {
             return None;
@@ -39,12 +39,13 @@ impl MedianInterval {
         Some(Self { count, median: middle(&sorted), interval })
     }
 
-    /// Returns both ends of the median's interval; `None` without one.
+    /// Returns the median's 95 % confidence interval; `None` for fewer than six samples.
     pub fn ends(&self) -> Option<Interval> {
         self.interval.map(|(low, high)| Interval { low, high })
     }
 
-    /// Whether the median's interval excludes 0; `None` without an interval.
+    /// Whether the median differs significantly from 0: its interval excludes 0. `None` without an
+    /// interval.
     pub fn is_significant(&self) -> Option<bool> {
         self.interval.map(|(low, high)| low > 0.0 || high < 0.0)
     }

@@ -1,15 +1,16 @@
 //! The summary of one set of samples.
 
-/// The summary of a set of samples. Its figures have the unit of the samples.
+/// The summary of a set of samples: count, median, deviation and extremes. Its figures have the
+/// unit of the samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The number of samples; at least one.
+    /// The number of samples in the summary; at least one.
     pub count: usize,
     /// The median of the samples; of an even number of them, the mean of the two in the middle.
     pub median: f64,
-    /// The median of the absolute deviations from the median, not scaled to be comparable with a
-    /// standard deviation.
+    /// The median absolute deviation: the median of the samples' distances from their median, not
+    /// scaled to be comparable with a standard deviation.
     pub mad: f64,
     /// The smallest sample.
     pub min: f64,
@@ -35,7 +36,8 @@ impl Summary {
         Some(Self { count: samples.len(), median, mad: middle(&sorted), min, max })
     }
 
-    /// Returns the median absolute deviation as a part of the median; 0 where both are 0.
+    /// Returns the samples' median absolute deviation as a part of their median; 0 where both are
+    /// 0.
     pub fn spread(&self) -> f64 {
         if self.mad == 0.0 { 0.0 } else { self.mad / self.median.abs() }
     }

@@ -3,9 +3,9 @@
 use super::effect::{Effect, EffectError, logarithm};
 
 impl Effect {
-    /// Compares sums: each pair has the old and the new sum of one cluster of samples that depend
-    /// on each other, such as the loads of one page. The effect is the sum of all new ones over the
-    /// sum of all old ones. Nothing is trimmed, so that it says by how much the total changed.
+    /// Compares sums of costs: each pair has the old and the new sum of one cluster of samples that depend on each
+    /// other, such as the loads of one page. The effect is the sum of all new ones over the sum of all old ones.
+    /// Nothing is trimmed, so that it says by how much the total changed.
     ///
     /// The order of the clusters makes no difference. All sums have to be finite and above 0. A single
     /// cluster has no interval.

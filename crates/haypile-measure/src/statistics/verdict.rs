@@ -4,13 +4,13 @@ use std::fmt;
 
 use super::Effect;
 
-/// A rule that decides whether an effect is significant.
+/// A rule that decides whether a difference between old and new costs is significant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
     noise_floor: f64,
 }
 
-/// The error of settings that no verdict of faster or slower can be based on.
+/// The error of a rule whose noise floor is out of range.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleError {
@@ -24,7 +24,7 @@ pub enum RuleError {
     },
 }
 
-/// The verdict on an effect on a cost (time or memory, less is better): faster, slower, or not
+/// The verdict on a comparison of old and new costs (time or memory, less is better): faster, slower, or no difference
 /// shown.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Verdict {
@@ -48,18 +48,18 @@ pub enum Verdict {
     Unconfirmed,
 }
 
-/// The length of a comparison's blocks, and whether the laboratory confirms their times.
+/// The length of a comparison's blocks (rounds), and whether the laboratory confirms the times in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// The median length of a block in nanoseconds; `None` if it is unknown, or the cost is not a
-    /// time.
+    /// The median length of a block (round) in nanoseconds; `None` if it is unknown, or the cost is not a time.
     pub block_ns: Option<u64>,
     /// Whether a measured process (a runner) reported much less time than the laboratory's own clock shows.
     pub is_unconfirmed: bool,
 }
 
 impl Timing {
-    /// Returns the combined timing of both sides: the shorter blocks of the two.
+    /// Returns the combined timing of the old and the new samples: the shorter blocks of the two, unconfirmed if either
+    /// is.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -70,18 +70,18 @@ impl Timing {
 }
 
 impl Rule {
-    /// The largest p-value of a verdict other than "no difference shown".
+    /// The p-value (0.01) below which a comparison is called faster or slower.
     pub const SIGNIFICANCE: f64 = 0.01;
 
-    /// The smallest number of blocks that have a verdict.
+    /// The smallest number of blocks (rounds) from which a comparison is called faster or slower.
     pub const MIN_BLOCKS: usize = 4;
 
-    /// The length of the shortest blocks that have a verdict, in nanoseconds.
+    /// The length of the shortest blocks (rounds) by which a comparison is called faster or slower, in nanoseconds.
     pub const MIN_BLOCK_NS: u64 = 20_000_000;
 
-    /// Creates a rule with a noise floor: an effect up to it, such as 0.01 for 1 %, is never called
-    /// a difference. From 0 to 1; a ratio counts alike in both directions, so that 1 % more is as
-    /// large as 1 % more the other way round.
+    /// Creates a rule with a noise floor: a difference up to it, such as 0.01 for 1 %, is never called significant.
+    /// From 0 to 1; a ratio counts alike in both directions, so that 1 % more is as large as 1 % more the other way
+    /// round.
     pub fn with_noise_floor(noise_floor: f64) -> Result<Self, RuleError> {
         if (0.0..=1.0).contains(&noise_floor) {
             Ok(Self { noise_floor })
@@ -90,17 +90,17 @@ impl Rule {
         }
     }
 
-    /// Returns the noise floor, as a part of 1.
+    /// Returns the rule's noise floor, as a part of 1: smaller differences are never called significant.
     pub fn noise_floor(&self) -> f64 {
         self.noise_floor
     }
 
-    /// Judges an effect on a cost that is not a time.
+    /// Returns the verdict on a difference of costs that are not times, such as memory.
     pub fn judge(&self, effect: &Effect) -> Verdict {
         self.judge_timed(effect, Timing::default())
     }
 
-    /// Judges an effect on a cost, with the timing of its blocks.
+    /// Returns the verdict on a difference of costs, given the length of the blocks and whether times are confirmed.
     pub fn judge_timed(&self, effect: &Effect, timing: Timing) -> Verdict {
         let log_ratio = effect.log_ratio();
         if effect.samples() < Self::MIN_BLOCKS {
@@ -120,8 +120,8 @@ impl Rule {
         }
     }
 
-    /// Returns the smallest change that these samples could have shown, as a part of 1: 0.03 is 3 %
-    /// more; `None` if they could have shown none.
+    /// Returns the smallest change of the cost that these samples could have shown, as a part of 1: 0.03 is 3 % more;
+    /// `None` if they could have shown none.
     pub fn least_shown(&self, effect: &Effect) -> Option<f64> {
         let least = effect.least_significant().filter(|_| effect.samples() >= Self::MIN_BLOCKS)?;
         Some(least.max(self.noise_floor.ln_1p()).exp_m1()).filter(|least| least.is_finite())
@@ -156,7 +156,7 @@ impl Verdict {
         matches!(self, Self::TooFew | Self::TooShort | Self::Unconfirmed)
     }
 
-    /// Returns the verdict with old and new exchanged.
+    /// Returns the verdict of the comparison with old and new exchanged.
     #[must_use]
     pub fn inverse(self) -> Self {
         match self {

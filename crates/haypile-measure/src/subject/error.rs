@@ -4,11 +4,11 @@ use std::error::Error as StdError;
 
 use haypile::url::CacheUrl;
 
-/// The cause of a subject's error: the error of a cache or of its client library.
+/// The cause of an error of a cache under test: the error of the cache or of its client library.
 pub type Cause = Box<dyn StdError + Send + Sync>;
 
-/// The error of a subject that cannot be opened, or cannot do what a job needs. Messages name
-/// subjects without passwords.
+/// The error of a subject (cache under test) that cannot be opened, or cannot do what a job needs.
+/// Messages name subjects without passwords.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubjectError {
@@ -75,8 +75,8 @@ pub enum SubjectError {
 }
 
 impl SubjectError {
-    /// Returns a function for `map_err` that turns an error of a cache into that of a subject that
-    /// could not be opened.
+    /// Returns a function for `map_err` that turns a cache's error into a subject's error: the
+    /// subject could not be opened.
     pub fn open<E: Into<Cause>>(subject: impl ToString) -> impl FnOnce(E) -> Self {
         move |source| Self::Open {
             subject: CacheUrl::redacted_text(&subject.to_string()),

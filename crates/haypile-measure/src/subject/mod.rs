@@ -24,32 +24,31 @@ pub use table::{Check, Kind, Open, Subjects, UNCHECKED, is_of_engine};
 use crate::job::JobOrigin;
 use crate::meter::{Meter, Residency};
 
-/// The capacity that a subject is opened with, and its number of users. A subject uses the capacity
-/// in bytes, or in entries if it counts these.
+/// The capacity that a subject (cache under test) is opened with, and its number of processes. A subject uses the
+/// capacity in bytes, or in entries if it counts these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// Capacity in bytes, at least of keys and values; subjects differ in what else they count.
+    /// The cache's capacity in bytes, at least of keys and values; caches differ in what else they count.
     pub capacity_bytes: u64,
-    /// Capacity in entries: the number of entries of mean size in `capacity_bytes`.
+    /// The cache's capacity in entries: the number of entries of mean size in `capacity_bytes`.
     pub capacity_entries: u64,
-    /// The number of processes that use the subject at once: at least 1.
+    /// The number of processes that use the cache at once: at least 1.
     pub processes: u32,
-    /// The state of the subject's files in the working directory, such as a cache that exists
+    /// The state of the subject's files in the working directory before it is opened, such as a cache that exists
     /// already.
     pub found: Found,
-    /// The HTTP origin server of a subject that is an HTTP cache.
+    /// The HTTP origin server of a subject that is an HTTP cache; `None` for other caches.
     pub origin: Option<JobOrigin>,
 }
 
 impl Room {
-    /// Creates the settings for one process that opens a new cache of this capacity.
+    /// Creates the settings for opening a new cache of a capacity in one process.
     pub fn new(capacity_bytes: u64, capacity_entries: u64) -> Self {
         Self { capacity_bytes, capacity_entries, processes: 1, found: Found::Nothing, origin: None }
     }
 }
 
-/// The state of the working directory in which a subject is opened: empty, or with an existing
-/// cache.
+/// The state of the working directory in which a cache is opened: empty, or with an existing cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// No cache: a file under the subject's name is of an earlier job.
@@ -58,7 +57,7 @@ pub enum Found {
     Cache,
 }
 
-/// A subject: a cache under test.
+/// A subject of measurements: a cache under test.
 pub trait Subject {
     /// The version of the cache, as its makers write it.
     fn version(&self) -> String;
@@ -153,7 +152,7 @@ pub trait Subject {
     }
 }
 
-/// One user of a subject, on one thread. Its operations are timed, and so add as little as possible
+/// The user of a subject (cache under test) on one thread. Its operations are timed, and so add as little as possible
 /// to the cache's own.
 pub trait Worker {
     /// Reads a key: replaces what is in `buffer` by its value and says that it hit, or leaves

@@ -5,13 +5,14 @@ use std::str::FromStr;
 
 use haypile::url::CacheUrl;
 
-/// The name of a subject, and its options after a colon: `noop`, `mock:100ns`, `memory:policy=lru`.
+/// The name of a subject (cache under test), and its options after a colon: `noop`, `mock:100ns`,
+/// `memory:policy=lru`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SubjectSpec(String);
 
 impl SubjectSpec {
-    /// Returns the subject's name: the part before the first colon; of a cache of levels, as in
-    /// `memory+file`, the part before the first plus.
+    /// Returns the subject's name without options: the part before the first colon; of a cache of
+    /// levels, as in `memory+file`, the part before the first plus.
     pub fn name(&self) -> &str {
         let name = self.0.split_once(':').map_or(&*self.0, |(name, _)| name);
         match name {
@@ -37,7 +38,8 @@ impl SubjectSpec {
         }
     }
 
-    /// Returns the subject's name; of `again:3:noop`, the name of the subject that is repeated.
+    /// Returns the subject's name without options; of `again:3:noop`, the name of the subject that
+    /// is repeated.
     pub(crate) fn inner_name(&self) -> &str {
         match self.rest().split_once(':') {
             Some((_, inner)) if self.name() == "again" => {

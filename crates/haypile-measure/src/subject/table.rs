@@ -4,40 +4,41 @@ use super::error::SubjectError;
 use super::spec::SubjectSpec;
 use super::{Room, Subject, again, copy, mock, noop, store};
 
-/// A kind of subject: its name, and the functions that check and open it.
+/// A kind of subject (cache under test): its name, and the functions that check and open it.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// The part of the subject before the first colon.
+    /// The name of the kind of subject: the part before the first colon, such as `memory`.
     pub name: &'static str,
     /// The syntax of the subject's name and options, such as `memory:OPTIONS`.
     pub usage: &'static str,
     /// A description of the kind of subject, in a few words.
     pub help: &'static str,
-    /// The language that the cache is used from.
+    /// The programming language that the cache is used from.
     pub language: &'static str,
-    /// The version of the cache.
+    /// The version of the cache under test.
     pub version: &'static str,
     /// Whether lists of subjects leave this kind out.
     pub hidden: bool,
-    /// Whether several processes can share one cache of this kind, which lies in the working
+    /// Whether several processes can share one cache of this kind, whose files lie in the working
     /// directory.
     pub shared: bool,
-    /// The function that opens a subject of this kind.
+    /// The function that opens a subject (cache) of this kind.
     pub open: Open,
-    /// The function that finds mistakes in the name of a subject.
+    /// The function that finds mistakes in the name and options of a subject of this kind.
     pub check: Check,
 }
 
-/// A function that finds mistakes in the name of a subject, and opens nothing.
+/// A function that finds mistakes in the name and options of a subject (cache), without opening it.
 pub type Check = fn(&SubjectSpec) -> Result<(), SubjectError>;
 
-/// A check that accepts every name: mistakes are found when the subject is opened.
+/// A check of subjects that accepts every name: mistakes are found when the subject is opened.
 pub const UNCHECKED: Check = |_| Ok(());
 
-/// A function that opens a subject. The table of subjects is for those that wrap others.
+/// A function that opens a subject (cache under test). The table of subjects is for those that wrap
+/// others.
 pub type Open = fn(&SubjectSpec, &Room, &Subjects) -> Result<Box<dyn Subject>, SubjectError>;
 
-/// The subjects of a runner, by name.
+/// A table of the kinds of subjects (caches under test) that a runner can open, by name.
 ///
 /// ```
 /// use haypile_measure::subject::{Room, Subjects};
@@ -65,18 +66,18 @@ impl Subjects {
         subjects
     }
 
-    /// Adds a kind of subject, or replaces the one with its name.
+    /// Adds a kind of subject to the table, or replaces the one with its name.
     pub fn register(&mut self, kind: Kind) {
         self.kinds.retain(|other| other.name != kind.name);
         self.kinds.push(kind);
     }
 
-    /// Returns all kinds of subjects.
+    /// Returns all kinds of subjects in the table.
     pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
         self.kinds.iter()
     }
 
-    /// Opens a subject by its name.
+    /// Opens a subject (cache under test) by its name and options.
     ///
     /// # Errors
     ///
@@ -99,12 +100,13 @@ impl Subjects {
         self.kinds().find(|kind| kind.name == spec.name())
     }
 
-    /// Whether the table has a kind with the subject's name.
+    /// Whether the table has a kind for the subject's name.
     pub fn has(&self, spec: &SubjectSpec) -> bool {
         self.kind(spec).is_some()
     }
 
-    /// Finds mistakes in the name of a subject before it is measured, by the [`Check`] of its kind.
+    /// Finds mistakes in the name and options of a subject before it is measured, by the [`Check`]
+    /// of its kind.
     ///
     /// # Errors
     ///
@@ -113,20 +115,21 @@ impl Subjects {
         self.kind(spec).map_or(Ok(()), |kind| (kind.check)(spec))
     }
 
-    /// Returns the reason why a cache of this engine cannot be measured here (a program that it
-    /// needs is not installed), and how to install it.
+    /// Returns a text that names a program which a cache of this engine needs and which is not
+    /// installed, with the command to install it; `None` if nothing is missing.
     pub fn missing(&self, spec: &SubjectSpec) -> Option<String> {
         if is_of_engine(spec) && self.has(spec) { store::missing(spec) } else { None }
     }
 
-    /// Returns the names of the kinds of subjects that are not hidden, separated by commas.
+    /// Returns the forms of the names of all subjects that are not hidden (such as
+    /// `memory:OPTIONS`), separated by commas.
     pub fn names(&self) -> String {
         let shown = self.kinds().filter(|kind| !kind.hidden).map(|kind| kind.usage);
         shown.collect::<Vec<_>>().join(", ")
     }
 }
 
-/// Whether the subject is a cache of this engine.
+/// Whether a subject is a cache of this engine, in contrast to other projects' caches.
 pub fn is_of_engine(spec: &SubjectSpec) -> bool {
     store::kinds().iter().any(|kind| kind.name == spec.name())
 }

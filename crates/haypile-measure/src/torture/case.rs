@@ -16,8 +16,8 @@ use crate::measure::{KeepSample, MeasureError, Watcher};
 use crate::result::{Parameters, Run, Sample, SubjectId};
 use crate::subject::{Room, Servers, SubjectError};
 
-/// Runs each torture case (which kills processes of a cache) on each contestant, and calls `keep`
-/// with each finished sample. What is wrong is the error of a sample, and its counts say how much.
+/// Runs each torture case (which kills processes of a cache) on each cache, and calls `keep` with
+/// each finished sample. What is wrong is the error of a sample, and its counts say how much.
 ///
 /// # Errors
 ///

@@ -19,22 +19,22 @@ pub(super) struct TestContext<'a> {
     pub(super) options: &'a TorturePlan,
     pub(super) contestant: &'a Contestant,
     pub(super) stage: Stage,
-    /// The working directory, which contains the cache.
+    /// The working directory of the torture case, which contains the cache.
     pub(super) place: PathBuf,
     pub(super) watcher: &'a dyn Watcher,
     pub(super) tally: Mutex<Tally>,
-    /// Number of writers' operations that were acknowledged.
+    /// The number of operations of writer processes that were acknowledged.
     pub(super) operations: AtomicU64,
     pub(super) written_bytes: AtomicU64,
     /// Whether all processes of the torture case should end.
     pub(super) is_over: AtomicBool,
     /// Whether all processes of the torture case are being killed.
     pub(super) is_killing_all: AtomicBool,
-    /// Number of writers that have opened the cache and finished checking it.
+    /// The number of writer processes that have opened the cache and finished checking it.
     pub(super) ready: AtomicUsize,
     /// Number of processes that were started.
     started: AtomicU64,
-    /// The process ids of the writers, then of the readers; 0 where there is none.
+    /// The process ids of the writers, then of the readers; 0 where no process runs.
     pub(super) pids: Vec<AtomicI32>,
 }
 
@@ -63,7 +63,7 @@ impl<'a> TestContext<'a> {
         }
     }
 
-    /// Returns the command that starts a process of the torture case.
+    /// Returns the command that starts a process of the torture case in a role, such as a writer.
     pub(super) fn command(&self, role: Role, seed: u64, numbers: &[(&str, u64)]) -> Command {
         let Stage { lengths, keys, delete, fetch, .. } = self.stage;
         let common = [
@@ -93,7 +93,8 @@ impl<'a> TestContext<'a> {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Whether all processes of the torture case should end, for whatever reason.
+    /// Whether all processes of the torture case should end, because the case is over or the user
+    /// interrupts it.
     pub(super) fn ends(&self) -> bool {
         self.is_over.load(Ordering::Relaxed) || self.watcher.is_interrupted()
     }
@@ -118,13 +119,13 @@ impl<'a> TestContext<'a> {
         }
     }
 
-    /// Returns the number of processes that crashed or hung.
+    /// Returns the number of processes of the torture case that crashed or hung.
     pub(super) fn broken(&self) -> u64 {
         let tally = self.tally.lock();
         tally.crashed + tally.hung
     }
 
-    /// Whether more processes crashed or hung than the case tolerates.
+    /// Whether as many processes crashed or hung as end the torture case early.
     pub(super) fn has_given_up(&self) -> bool {
         self.broken() >= GIVE_UP
     }

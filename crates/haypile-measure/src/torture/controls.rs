@@ -4,12 +4,12 @@
 /// changes the hit ratio.
 pub(super) const COMPARED: u64 = 2;
 
-/// The hit ratios of control runs, which have no kills.
+/// The hit ratios of control runs of a torture case, in which no process is killed.
 #[derive(Debug, Default)]
 pub(super) struct Controls(Vec<f64>);
 
 impl Controls {
-    /// Adds the hit ratio of another control run, if anything was read.
+    /// Adds the hit ratio of another control run; `None` if the run read nothing.
     pub(super) fn add(&mut self, ratio: Option<f64>) {
         self.0.extend(ratio);
     }
@@ -20,9 +20,9 @@ impl Controls {
         Some((low, self.0.iter().copied().reduce(f64::max)?))
     }
 
-    /// Returns a finding if kills cost hits: the hit ratio is lower than the lowest of the control
-    /// runs by more than `tolerance` plus the range of the control runs. A higher ratio is not an
-    /// error.
+    /// Returns a finding if kills of processes cost hits: the hit ratio is lower than the lowest of
+    /// the control runs by more than `tolerance` plus the range of the control runs. A higher ratio
+    /// is not an error.
     pub(super) fn judge(&self, ratio: Option<f64>, tolerance: f64) -> Option<String> {
         let ((low, high), ratio) = (self.ends()?, ratio?);
         let least = low - tolerance - (high - low);
@@ -35,7 +35,8 @@ impl Controls {
         })
     }
 
-    /// Returns the hit ratios as counts of a result row, in millionths.
+    /// Returns the hit ratios, with and without kills, as named counts of a result row, in
+    /// millionths.
     pub(super) fn counts(&self, ratio: Option<f64>) -> impl Iterator<Item = (&'static str, u64)> {
         let counts = self.ends().zip(ratio).map(|((low, high), ratio)| {
             [("hits_ppm", ratio), ("control_low_ppm", low), ("control_high_ppm", high)]

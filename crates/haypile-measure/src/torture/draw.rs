@@ -3,7 +3,7 @@
 use haypile_number::splitmix::SplitMix64;
 pub(super) use haypile_number::splitmix::{mix, nth as word};
 
-/// A generator of random numbers, and choices based on them.
+/// A generator of random numbers and random choices.
 #[derive(Clone, Debug)]
 pub(super) struct Draw(SplitMix64);
 
@@ -23,8 +23,8 @@ impl Draw {
         self.number().checked_rem(end).unwrap_or(0)
     }
 
-    /// Returns a random number below `end`, small ones more often: the lowest tenth of them comes
-    /// in nearly half of all draws.
+    /// Returns a random number below `end`, small ones more often: the lowest tenth of the numbers
+    /// is drawn nearly half of the time.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -20,7 +20,7 @@ const FILLINGS: u64 = 2;
 /// Between two looks at whether it is full.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Runs the case `keep` or `evict`, with kills of writers, or without them as a control run.
+/// Runs the torture case `keep` or `evict`, with kills of writer processes, or without them as a control run.
 pub(super) fn run(context: &TestContext<'_>, is_control: bool) {
     let slots = filled(context);
     let left = AtomicU64::new(context.options.kills);
@@ -69,7 +69,7 @@ fn die_again(
     slot
 }
 
-/// Starts all writers, and fills the cache if the case needs a full one.
+/// Starts all writer processes, and waits until the cache is full if the case needs that.
 pub(super) fn filled(context: &TestContext<'_>) -> Vec<WriterSlot> {
     let slots = (0..context.options.writers).map(|number| WriterSlot::new(context, number));
     if !context.stage.evicts {
@@ -102,7 +102,7 @@ pub(super) fn filled(context: &TestContext<'_>) -> Vec<WriterSlot> {
     })
 }
 
-/// Performs `work` while other processes read the cache.
+/// Performs `work` while reader processes read the cache.
 pub(super) fn with_readers<T>(context: &TestContext<'_>, work: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
         for number in 0..context.options.readers {
@@ -115,7 +115,7 @@ pub(super) fn with_readers<T>(context: &TestContext<'_>, work: impl FnOnce() -> 
     })
 }
 
-/// Starts new writers, which compare all keys with the acknowledged writes of their predecessors.
+/// Starts a new process for each writer, which compares all keys with the acknowledged writes of its predecessor.
 pub(super) fn audit(context: &TestContext<'_>, slots: &mut [WriterSlot]) {
     for slot in slots {
         if context.has_given_up() || context.watcher.is_interrupted() {

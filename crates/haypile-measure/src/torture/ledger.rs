@@ -25,7 +25,7 @@ enum Flight {
     Read { key: u64 },
 }
 
-/// The meaning of a line that a writer process prints.
+/// The meaning of a line that a writer process of the torture prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     /// An operation ended, or nothing of interest.
@@ -40,14 +40,14 @@ pub(super) enum Said {
     Error(String),
 }
 
-/// The record of what one writer has written to its keys, across all its processes.
+/// The record of what one writer has written to its keys in the cache, across all its processes.
 #[derive(Debug)]
 pub(super) struct Ledger {
     number: u64,
     writers: u64,
     /// Whether the cache may evict entries.
     evicts: bool,
-    /// Whether the latencies of this writer count.
+    /// Whether the latencies of the writer's operations are counted.
     pub(super) is_timed: bool,
     known: Vec<KnownEntry>,
     audited: Vec<bool>,
@@ -72,20 +72,21 @@ impl Ledger {
         }
     }
 
-    /// Returns the number of keys of the writer.
+    /// Returns the number of keys that belong to the writer.
     pub(super) fn own_keys(&self) -> u64 {
         self.known.len() as u64
     }
 
-    /// Begins a new process of the writer, which first reports its first `audit` keys; returns the
-    /// process's first sequence number.
+    /// Begins the record of a new process of the writer, which first reports its first `audit`
+    /// keys; returns the process's first sequence number.
     pub(super) fn begin(&mut self, audit: u64) -> u64 {
         self.audit = usize::try_from(audit).expect("as many as there are").min(self.known.len());
         self.audited = vec![false; self.audit];
         self.last_sequence + 1
     }
 
-    /// Records the death of the writer's process: its last operation may or may not have happened.
+    /// Records that the writer's process was killed: its last operation may or may not have
+    /// happened.
     pub(super) fn died(&mut self) {
         if let Some(Flight::Write { key, sequence }) = self.flight.take()
             && let Some(known) = self.known(key)
@@ -105,7 +106,8 @@ impl Ledger {
         (is_own && rank < self.known.len()).then_some(rank)
     }
 
-    /// Reads a line that the writer process printed, and checks it against the record.
+    /// Reads a line that the writer process printed, and checks it against the record of the
+    /// writer's keys.
     ///
     /// # Errors
     ///

@@ -13,20 +13,20 @@ use crate::subject::SubjectSpec;
 /// The name of the experiment `torture` in results.
 pub const NAME: &str = "torture";
 
-/// A cache that is tortured, and the program that runs it.
+/// A cache that is tortured (by kills of its processes), and the program that runs it.
 #[derive(Clone, Debug)]
 pub struct Contestant {
-    /// The subject: the name of the cache.
+    /// The name of the cache that is tortured, with its options.
     pub subject: SubjectSpec,
-    /// The program that runs the cache.
+    /// The program that runs the cache's processes.
     pub runner: Arc<Runner>,
-    /// The version of the cache.
+    /// The version of the cache that is tortured.
     pub version: String,
-    /// The language that the cache is used from.
+    /// The programming language that the cache is used from.
     pub language: String,
 }
 
-/// A case of the experiment `torture`, such as killing writers.
+/// A case of the experiment `torture`, such as killing the processes that write to a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TortureCase {
     /// `keep`: writers are killed one by one while the cache has room for all entries.
@@ -44,11 +44,11 @@ pub enum TortureCase {
 }
 
 impl TortureCase {
-    /// All cases of `torture`, in their order.
+    /// All cases of the experiment `torture`, in their order.
     pub const ALL: [Self; 6] =
         [Self::Keep, Self::Evict, Self::Stop, Self::All, Self::Compute, Self::Invalidate];
 
-    /// Returns the name of the case.
+    /// Returns the name of the torture case, such as `keep`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Keep => "keep",
@@ -79,47 +79,50 @@ impl FromStr for TortureCase {
     }
 }
 
-/// The plan of a torture: its cases, and how many processes and kills they have.
+/// The plan of a torture of caches: its cases, and how many processes and kills they have.
 #[derive(Clone, Debug)]
 pub struct TorturePlan {
-    /// The cases of the torture.
+    /// The cases of the torture to run, such as `keep`.
     pub cases: Vec<TortureCase>,
-    /// The seed of all random choices, except the times of kills, which differ between runs.
+    /// The seed of all random choices of the torture, except the times of kills, which differ
+    /// between runs.
     pub seed: u64,
-    /// The size of the caches in bytes.
+    /// The size of each tortured cache in bytes.
     pub capacity_bytes: u64,
-    /// The number of concurrent writers, at least 2. The first one is never killed alone.
+    /// The number of concurrent writer processes, at least 2. The first one is never killed alone.
     pub writers: u64,
-    /// The number of readers.
+    /// The number of concurrent reader processes.
     pub readers: u64,
-    /// The number of kills in each of the cases keep, evict and invalidate.
+    /// The number of processes that are killed in each of the cases keep, evict and invalidate.
     pub kills: u64,
-    /// The longest time that a writer runs before it is killed.
+    /// The longest time that a writer process runs before it is killed.
     pub longest_run: Duration,
-    /// The number of times that a writer is stopped.
+    /// The number of times that a writer process is stopped (SIGSTOP), in the case `stop`.
     pub stops: u64,
-    /// The time for which a writer is stopped (SIGSTOP).
+    /// The time for which a writer process is stopped (SIGSTOP), in the case `stop`.
     pub stop: Duration,
-    /// The number of times that all processes are killed at once.
+    /// The number of times that all processes are killed at once, in the case `all`.
     pub kill_all_rounds: u64,
-    /// The number of times that a process is killed while it computes.
+    /// The number of times that a process is killed while it computes a value, in the case
+    /// `compute`.
     pub takeovers: u64,
-    /// The allowed difference of the hit ratio below those of the control runs, beyond the range of
-    /// these; `None` for any.
+    /// The allowed distance of the hit ratio below those of the control runs, beyond the range of
+    /// these, as a part of 1; `None` for any.
     pub tolerance: Option<f64>,
-    /// The number of simulated containers that processes are in, in turn, each with its own boot id
-    /// (set by the variable `HAYPILE_BOOT_ID`); 0: all processes see the system's.
+    /// The number of simulated containers, over which processes are distributed in turn, each with
+    /// its own boot id (set by the variable `HAYPILE_BOOT_ID`); 0: all processes see the system's.
     pub boots: u64,
-    /// Whether clients of the case `invalidate` write computed values under a lease of the cache.
+    /// Whether client processes of the case `invalidate` write computed values under a lease of the
+    /// cache.
     pub leases: bool,
-    /// The longest time for which a process may print nothing.
+    /// The longest time for which a process may print nothing before it counts as hung.
     pub timeout: Duration,
-    /// The directory of the caches.
+    /// The directory in which the tortured caches are created.
     pub directory: PathBuf,
 }
 
 impl TorturePlan {
-    /// Returns the number of control runs (without kills) of a case.
+    /// Returns the number of control runs (without kills) of a torture case.
     pub(super) fn controls(&self, case: TortureCase) -> u64 {
         match case {
             TortureCase::Evict if self.tolerance.is_some() => controls::COMPARED,
@@ -128,7 +131,7 @@ impl TorturePlan {
         }
     }
 
-    /// Returns the number of steps for each cache, as
+    /// Returns the number of steps of the torture for each cache, as
     /// [`Watcher::advance`](crate::measure::Watcher::advance) counts them.
     pub fn steps(&self) -> u64 {
         let steps = self.cases.iter().map(|case| match case {
@@ -143,11 +146,11 @@ impl TorturePlan {
     }
 }
 
-/// The outcome of a torture, in addition to its samples.
+/// The outcome of a torture of caches, in addition to its samples.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TortureOutcome {
-    /// The subjects that do not support a case, each with that case.
+    /// The subjects (caches) that do not support a case, each with that case.
     pub unsupported: Vec<(SubjectSpec, TortureCase)>,
     /// Whether the torture was completed, and not interrupted.
     pub is_complete: bool,

@@ -22,7 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two looks at whether it has ended.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// A child process in a separate process group, which is killed when this is dropped.
+/// A child process of the torture in a separate process group, which is killed when this is
+/// dropped.
 pub(super) struct Process {
     child: Child,
     errors: Receiver<String>,
@@ -49,7 +50,7 @@ impl Process {
         Ok((Self { child, errors, is_over: false }, output))
     }
 
-    /// Returns the id of the process and of its group.
+    /// Returns the id of the child process, which is also that of its process group.
     pub(super) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
@@ -65,13 +66,13 @@ impl Process {
         }
     }
 
-    /// Ends the process's input, so that it ends after the current operation.
+    /// Closes the standard input of the child process, so that it ends after the current operation.
     pub(super) fn end_input(&mut self) {
         drop(self.child.stdin.take());
     }
 
-    /// Waits for the end of a process whose output has ended; returns its status and its standard
-    /// error.
+    /// Waits for the end of a child process whose output has ended; returns its exit status and its
+    /// standard error.
     pub(super) fn collect(mut self) -> (Option<ExitStatus>, String) {
         self.end_input();
         let begun = Instant::now();
@@ -94,8 +95,8 @@ impl Drop for Process {
     }
 }
 
-/// Calls `take` with each whole line of an output until the output ends, or `take` returns `false`.
-/// A line that a kill cut off is skipped.
+/// Calls `take` with each whole line of a process's output until the output ends, or `take` returns
+/// `false`. A line that a kill cut off is skipped.
 pub(super) fn each_line(mut output: impl BufRead, mut take: impl FnMut(&str) -> bool) {
     let mut bytes = Vec::new();
     loop {

@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_micros(500);
 /// Between two openers.
 const REST: Duration = Duration::from_millis(10);
 
-/// Runs a reader process until the case is over. Readers with an odd number open the cache
+/// Runs a reader process until the torture case is over. Readers with an odd number open the cache
 /// read-only, if it can be.
 pub(super) fn stay(context: &TestContext<'_>, number: u64) {
     await_writer(context);
@@ -53,7 +53,7 @@ pub(super) fn stay(context: &TestContext<'_>, number: u64) {
 }
 
 /// Runs short-lived reader processes, which open the cache, read a little and end, one after the
-/// other, until the case is over.
+/// other, until the torture case is over.
 pub(super) fn come_and_go(context: &TestContext<'_>) {
     await_writer(context);
     for number in 0.. {

@@ -20,7 +20,8 @@ use super::tally::Tally;
 /// The interval between checks for an end.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// The plan for the end of a writer's process: killed, stopped or ended normally.
+/// The way in which a writer's process ends: killed after a time, asked to end, or with the torture
+/// case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriterRun {
     /// The run lasts until the case is over.
@@ -47,7 +48,7 @@ enum Exit {
     Interrupted,
 }
 
-/// One writer of the torture, across all its processes.
+/// One writer of the torture, which runs one process after the other.
 pub(super) struct WriterSlot {
     number: u64,
     ledger: Ledger,
@@ -63,14 +64,14 @@ impl WriterSlot {
         Self { number, ledger, draw }
     }
 
-    /// Returns the writer with its latencies left out of the counts, because it is going to be
-    /// stopped.
+    /// Returns the writer with its latencies left out of the counts, because its process is going
+    /// to be stopped.
     pub(super) fn without_times(mut self) -> Self {
         self.ledger.is_timed = false;
         self
     }
 
-    /// Draws a random duration below `limit`.
+    /// Draws a random duration below `limit`, such as the time until a kill.
     pub(super) fn moment(&mut self, limit: Duration) -> Duration {
         let limit = u64::try_from(limit.as_nanos()).expect("some milliseconds");
         Duration::from_nanos(self.draw.below(limit))
@@ -81,7 +82,7 @@ impl WriterSlot {
         self.draw.below(number) == 0
     }
 
-    /// Runs one process of the writer, from its start to its end.
+    /// Runs one process of the writer, from its start to its death or normal end.
     pub(super) fn run(&mut self, context: &TestContext<'_>, run: WriterRun) {
         let own = self.ledger.own_keys();
         let audit = if run == WriterRun::Audit { own } else { context.stage.audit };

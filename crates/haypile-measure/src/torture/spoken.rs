@@ -4,12 +4,12 @@ use super::context::TestContext;
 use super::role::Role;
 use crate::measure::{Child, Deadline, Failure};
 
-/// The error of a cache that lacks the operation.
+/// The error of a cache that lacks an operation which the torture case needs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unsupported;
 
-/// Starts a process, waits until it has opened the cache, and returns it with the nanoseconds that
-/// opening took.
+/// Starts a process of the torture, waits until it has opened the cache, and returns it with the
+/// nanoseconds that opening took.
 pub(super) fn start(
     context: &TestContext<'_>,
     role: Role,
@@ -23,13 +23,13 @@ pub(super) fn start(
     Ok((child, time.ok_or_else(|| nonsense(role, &opened))?))
 }
 
-/// Returns the next line of a process's output.
+/// Waits for the next line of a torture process's output, and returns it.
 pub(super) fn line(context: &TestContext<'_>, child: &mut Child) -> Result<String, Failure> {
     let deadline = Deadline::after(context.options.timeout);
     child.line(deadline, &|| context.watcher.is_interrupted())
 }
 
-/// Returns the error of a process that has printed an unexpected line.
+/// Returns the error of a torture process that has printed an unexpected line.
 pub(super) fn nonsense(role: Role, line: &str) -> Failure {
     let shown: String = line.chars().take(200).collect();
     Failure::Failed(format!("a {} said '{}'", role.name(), shown.escape_debug()))

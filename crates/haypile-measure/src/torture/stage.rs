@@ -2,17 +2,18 @@
 
 use super::value::Lengths;
 
-/// The mix of operations in one phase of the torture.
+/// The mix of random operations in one phase of the torture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stage {
     pub(super) lengths: Lengths,
-    /// The number of keys, of all writers together.
+    /// The number of keys that all writers together use.
     pub(super) keys: u64,
-    /// The number of deletions per 100 operations of a writer.
+    /// The number of deletions in 100 operations of a writer.
     pub(super) delete: u64,
-    /// The number of reads per 100 operations; a read that misses writes its key.
+    /// The number of reads in 100 operations of a writer; a read that misses writes its key.
     pub(super) fetch: u64,
-    /// The number of its keys that a new writer reads first, to compare them with the record.
+    /// The number of keys that a writer's new process reads first, to compare them with the record
+    /// of its predecessors' writes.
     pub(super) audit: u64,
     pub(super) evicts: bool,
 }
@@ -27,8 +28,8 @@ const INVALIDATED_KEYS: u64 = 48;
 const AUDIT: u64 = 500;
 
 impl Stage {
-    /// Creates the mix of a phase in which nothing has to be evicted: live data is a fourth of the
-    /// cache. Some values are longer than a segment of a cache file.
+    /// Creates the mix of operations for a phase in which nothing has to be evicted: live data is a
+    /// fourth of the cache. Some values are longer than a segment of a cache file.
     pub(super) fn keep(capacity_bytes: u64, writers: u64) -> Self {
         let common_bytes = COMMON_BYTES.min(capacity_bytes / 2048);
         let longest_bytes = capacity_bytes / 64;
@@ -37,8 +38,9 @@ impl Stage {
         Self { lengths, keys: own * writers, delete: 10, fetch: 10, audit: own, evicts: false }
     }
 
-    /// Creates the mix of a phase with few keys, so that computing a key often meets its removal.
-    /// Some values are so long that kills interrupt their writing.
+    /// Creates the mix of operations for a phase with few keys, so that computing a key's value
+    /// often coincides with its removal. Some values are so long that kills interrupt their
+    /// writing.
     pub(super) fn invalidate(capacity_bytes: u64, writers: u64) -> Self {
         Self {
             keys: INVALIDATED_KEYS,
@@ -49,8 +51,8 @@ impl Stage {
         }
     }
 
-    /// Creates the mix of a phase with four times more data than the cache holds, and values that
-    /// are longer than a segment of a cache file.
+    /// Creates the mix of operations for a phase with four times more data than the cache holds,
+    /// and values that are longer than a segment of a cache file.
     pub(super) fn evict(capacity_bytes: u64, writers: u64) -> Self {
         let common_bytes = COMMON_BYTES.min(capacity_bytes / 1024);
         let longest_bytes = capacity_bytes / 64;

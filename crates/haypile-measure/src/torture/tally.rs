@@ -8,14 +8,14 @@ const TOLD: usize = 5;
 /// An operation of survivors that takes longer is counted.
 const LONG_NS: u64 = 100_000_000;
 
-/// The counts of a torture case.
+/// The counts of a torture case: kills, lost values, crashes and so on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) kills: u64,
     pub(super) stops: u64,
-    /// Number of operations that writers reported as done.
+    /// The number of operations that writer processes reported as done.
     pub(super) acknowledged: u64,
-    /// Number of reads by writers and their successors that were compared with acknowledged writes.
+    /// The number of reads whose values were checked against the recorded writes.
     pub(super) compared: u64,
     pub(super) lost: u64,
     pub(super) wrong: u64,
@@ -24,28 +24,30 @@ pub(super) struct Tally {
     pub(super) crashed: u64,
     pub(super) hung: u64,
     pub(super) opens: u64,
-    /// Number of reads in the fixed mix of operations, from which the hit ratio is computed.
+    /// The number of reads in the fixed mix of operations, from which the hit ratio is computed.
     pub(super) reads: u64,
     pub(super) hits: u64,
-    /// Number of operations that took longer than 0.1 s.
+    /// The number of operations on the cache that took longer than 0.1 s.
     pub(super) long: u64,
     pub(super) longest_write_ns: u64,
     pub(super) longest_read_ns: u64,
     pub(super) longest_open_ns: u64,
-    /// Number of reads, in the case `invalidate`, that returned a value removed before.
+    /// The number of reads, in the case `invalidate`, that returned a value which had been removed
+    /// before.
     pub(super) stale: u64,
-    /// Number of values that the cache did not store because their key was, or may have been,
+    /// The number of values that the cache did not store because their key was, or may have been,
     /// removed in the meantime.
     pub(super) refused: u64,
-    /// Number of values that clients computed or read from the database.
+    /// The number of values that client processes computed or read from the database.
     pub(super) computed: u64,
-    /// Number of removals that were acknowledged, of keys, groups and everything.
+    /// The number of acknowledged removals of single keys. The next two fields count those of
+    /// groups and of everything.
     pub(super) deleted: u64,
     pub(super) invalidated: u64,
     pub(super) cleared: u64,
-    /// Number of orders for which the cache has no operation.
+    /// The number of orders to client processes for which the cache has no operation.
     pub(super) unsupported: u64,
-    /// Number of computations that others took over from a killed process.
+    /// The number of computations of values that other processes took over from a killed one.
     pub(super) taken_over: u64,
     pub(super) longest_takeover_ns: u64,
     pub(super) findings: Vec<String>,
@@ -77,7 +79,7 @@ impl Tally {
         self.longest_open_ns = self.longest_open_ns.max(time_ns);
     }
 
-    /// Adds the counts of another tally, and resets that one.
+    /// Adds the counts of another tally of the torture, and resets that tally.
     pub(super) fn take(&mut self, other: &mut Self) {
         let other = std::mem::take(other);
         for (own, others) in [
@@ -115,13 +117,13 @@ impl Tally {
         }
     }
 
-    /// Returns the hit ratio of the reads in the fixed mix of operations.
+    /// Returns the hit ratio of the reads in the fixed mix of operations; `None` without reads.
     pub(super) fn hit_ratio(&self) -> Option<f64> {
         (self.reads > 0).then(|| self.hits as f64 / self.reads as f64)
     }
 
-    /// Returns the findings (wrong values and so on) as text; `None` if there are none. A time-out
-    /// with `Busy` is allowed.
+    /// Returns the findings of the torture case (wrong values and so on) as text; `None` if there
+    /// are none. A time-out with `Busy` is allowed.
     pub(super) fn verdict(&self) -> Option<String> {
         let parts = [
             (self.stale, "stale values"),
@@ -142,7 +144,7 @@ impl Tally {
         Some(format!("{}; {}", parts.join(", "), self.findings.join("; ")))
     }
 
-    /// Returns the additional counts of a result row of the case `invalidate`.
+    /// Returns the counts that only the case `invalidate` has, by name, for a result row.
     pub(super) fn removals(&self) -> BTreeMap<String, u64> {
         let counts = [
             ("stale", self.stale),
@@ -156,7 +158,7 @@ impl Tally {
         named(counts)
     }
 
-    /// Returns the counts for a result row.
+    /// Returns the counts of the torture case by name, for a result row.
     pub(super) fn counts(&self) -> BTreeMap<String, u64> {
         let counts = [
             ("kills", self.kills),

@@ -2,14 +2,14 @@
 
 use super::draw::{mix, word};
 
-/// Length of the header at the start of each value: key number, sequence number and length, of 8
-/// bytes each.
+/// The length of the header at the start of each value: key number, sequence number and length, of
+/// 8 bytes each.
 pub(super) const HEAD_BYTES: u64 = 24;
 
 /// One value of this number may be as long as the longest.
 const LONG_ONE_OF: u64 = 256;
 
-/// The range of the lengths of the torture's values.
+/// The largest lengths of the torture's values, which are random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lengths {
     /// The largest length of most values, in bytes after their header.
@@ -19,7 +19,7 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// Returns the length of a value in bytes, including its header.
+    /// Returns the length in bytes of a key's value with a sequence number, including its header.
     pub(super) fn of(self, key: u64, sequence: u64) -> u64 {
         let bits = mix(identity(key, sequence));
         let draw = bits >> 16;
@@ -31,14 +31,14 @@ impl Lengths {
         HEAD_BYTES + more
     }
 
-    /// Returns the approximate mean length of values, in bytes.
+    /// Returns the approximate mean length of the torture's values, in bytes.
     pub(super) fn mean_bytes(self) -> u64 {
         // The halvings 0 to 7 come alike often: 255 / 128 / 8 of the half.
         HEAD_BYTES + self.common_bytes / 8 + self.longest_bytes / LONG_ONE_OF / 2
     }
 }
 
-/// Returns the bytes of a key.
+/// Returns the text of a torture's key by the key's number: `torture:7`.
 pub(super) fn key_bytes(key: u64) -> String {
     format!("torture:{key}")
 }
@@ -66,7 +66,7 @@ pub(super) fn write(lengths: Lengths, key: u64, sequence: u64, value: &mut Vec<u
     value.truncate(bytes);
 }
 
-/// Returns the sequence number of a value that was read under `key`.
+/// Checks a value that was read under `key`, and returns its sequence number.
 ///
 /// # Errors
 ///

@@ -43,8 +43,8 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Starts a server in a directory, with a guard that ends it. If `is_alone`, dropping the guard
-    /// waits for the server's end.
+    /// Starts a cache server in a directory, with a guard process that ends the server after its last user. If
+    /// `is_alone`, dropping the guard waits for the server's end.
     pub(super) fn start(
         directory: &Path,
         name: &str,
@@ -76,7 +76,7 @@ impl Guard {
         Ok(Self { lock: Some(lock), is_alone, shell: Some(shell), pid, log })
     }
 
-    /// Joins the processes that use a running server, so that it ends with the last of them.
+    /// Joins the processes that use a running cache server, so that it ends with the last of them.
     pub(super) fn join(directory: &Path, name: &str) -> Result<Self, Cause> {
         let lock = lock(&directory.join(format!("{name}.lock")))?;
         let pid = fs::read_to_string(pid_file(directory, name))?.trim().parse()?;
@@ -88,12 +88,12 @@ impl Guard {
         self.pid
     }
 
-    /// Whether the server is still running.
+    /// Whether the cache server is still running.
     pub(super) fn is_running(&mut self) -> bool {
         self.shell.as_mut().is_none_or(|shell| matches!(shell.try_wait(), Ok(None)))
     }
 
-    /// Returns the server's error messages.
+    /// Returns the messages on the cache server's standard error.
     pub(super) fn said(&self) -> String {
         let bytes = fs::read(&self.log).unwrap_or_default();
         let last = &bytes[bytes.len().saturating_sub(MAX_SAID_BYTES)..];

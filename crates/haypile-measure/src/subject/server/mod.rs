@@ -163,28 +163,29 @@ impl ServerPlace {
     }
 }
 
-/// Whether a level of a cache needs a server that is started for the subject alone.
+/// Whether a level of a cache (one of several chained caches) needs a server that is started for
+/// the subject alone.
 pub(super) fn is_own(level: &Level) -> bool {
     ServerKind::of(level).is_some()
         && level.path().as_os_str().is_empty()
         && (level.server().is_empty() || level.server() == FREE_PORT)
 }
 
-/// Returns the server's program that a level of a cache needs, or how to install it; `None` if it
-/// needs none.
+/// Returns the server program that a level of a cache needs, or how to install it; `None` if the
+/// level needs none.
 pub(super) fn program(level: &Level) -> Option<Result<&'static str, String>> {
     ServerKind::of(level).filter(|_| is_own(level)).map(ServerKind::program)
 }
 
-/// Whether a level of a cache names a running server, which others may use.
+/// Whether a level of a cache names a server that is already running, which others may use.
 pub(super) fn is_of_others(level: &Level) -> bool {
     let is_elsewhere = ["redis+unix", "redis+cluster"].contains(&level.scheme());
     let is_server = ServerKind::of(level).is_some() || is_elsewhere;
     is_server && !is_own(level)
 }
 
-/// Returns the level of a cache with a placeholder for its server's address, to check the rest of
-/// it.
+/// Returns the level of a cache with a placeholder for its server's address, to check the level's
+/// other settings.
 pub(super) fn assumed(level: &Level) -> Result<Level, OpenError> {
     match ServerKind::of(level).filter(|_| is_own(level)) {
         Some(kind) => ServerPlace::Socket("/socket".into()).written(kind, level),
@@ -192,7 +193,7 @@ pub(super) fn assumed(level: &Level) -> Result<Level, OpenError> {
     }
 }
 
-/// A server that runs as long as a process of its job uses it.
+/// A cache server that runs as long as a process of its job uses it.
 #[derive(Debug)]
 pub(super) struct Server {
     kind: ServerKind,
@@ -201,8 +202,8 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts an empty server for a level of a cache, or joins the one that the first process has
-    /// started.
+    /// Starts an empty server for a level of a cache, or joins the server that the job's first
+    /// process has started.
     ///
     /// # Errors
     ///
@@ -270,12 +271,12 @@ impl Server {
         Ok(Self { kind, place, guard })
     }
 
-    /// Returns the level of the cache with the server's address.
+    /// Returns the level of the cache with the address of this server filled in.
     pub(super) fn written(&self, level: &Level) -> Result<Level, OpenError> {
         self.place.written(self.kind, level)
     }
 
-    /// Returns the id of the server's process.
+    /// Returns the process id of the cache server.
     pub(super) fn pid(&self) -> u32 {
         self.guard.pid()
     }

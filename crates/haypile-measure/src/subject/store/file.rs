@@ -19,7 +19,7 @@ const NAME: &str = "cache.haypile";
 /// The smallest size of a cache file. A subject with less capacity has more room than it was given.
 pub(super) const MIN_BYTES: u64 = 1 << 20;
 
-/// Whether a level of a cache keeps its entries in a file.
+/// Whether a level of a cache (one of several chained caches) keeps its entries in a file.
 pub(super) fn is_kept_by(level: &Level) -> bool {
     level.scheme() == SCHEME
 }
@@ -29,7 +29,8 @@ pub(super) fn is_placed(level: &Level) -> bool {
     is_kept_by(level) && !(level.server().is_empty() && level.path().as_os_str().is_empty())
 }
 
-/// Returns the level of a cache with its file in this directory, if it keeps one.
+/// Returns the level of a cache with the path of its file in a directory; unchanged if the level
+/// does not keep a file.
 pub(super) fn placed(level: Level, directory: &Path) -> Result<Level, OpenError> {
     if !is_kept_by(&level) {
         return Ok(level);
@@ -37,8 +38,8 @@ pub(super) fn placed(level: Level, directory: &Path) -> Result<Level, OpenError>
     Ok(level.with_path(directory.join(NAME))?)
 }
 
-/// Drops the file of a cache's level from the page cache, if it keeps one, and returns the part
-/// that is still there.
+/// Drops the file of a cache's level from the page cache, and returns the part that is still there;
+/// `None` if the level does not keep a file.
 pub(super) fn cool(level: &Level) -> io::Result<Option<Residency>> {
     if !is_kept_by(level) {
         return Ok(None);
@@ -48,7 +49,7 @@ pub(super) fn cool(level: &Level) -> io::Result<Option<Residency>> {
     Residency::of(path).map(Some)
 }
 
-/// Removes the file of a cache's level, if it keeps one and the file exists.
+/// Removes the file in which a cache's level keeps its entries, if there is one.
 pub(super) fn remove(level: &Level) -> io::Result<()> {
     if !is_kept_by(level) {
         return Ok(());

@@ -51,7 +51,7 @@ const SOMEWHERE: (Room, &str) = (
     "/",
 );
 
-/// Checks the whole name and options of a subject without opening it.
+/// Checks the whole name and options of a subject (cache under test) without opening it.
 pub(super) fn check(spec: &SubjectSpec) -> Result<(), SubjectError> {
     let (room, directory) = SOMEWHERE;
     let url = complete(spec, &room, Path::new(directory))?;
@@ -63,8 +63,8 @@ pub(super) fn check(spec: &SubjectSpec) -> Result<(), SubjectError> {
     Ok(())
 }
 
-/// Returns the name of a program that a subject needs and that is not installed; `None` if nothing
-/// is missing.
+/// Returns a text that names a program which a subject needs and which is not installed, with the
+/// command to install it; `None` if nothing is missing.
 pub(super) fn missing(spec: &SubjectSpec) -> Option<String> {
     let (room, directory) = SOMEWHERE;
     let url = complete(spec, &room, Path::new(directory)).ok()?;
@@ -85,22 +85,22 @@ const KINDS: [Kind; 5] = [
     kind("none", "none", "never holds anything: the baseline of every experiment"),
 ];
 
-/// Returns the kinds of subjects that the engine opens.
+/// Returns the kinds of subjects that are caches of this engine: memory, file, memcached and so on.
 pub(super) fn kinds() -> Vec<Kind> {
     let registry = registry();
     let is_there = |kind: &Kind| registry.schemes().any(|scheme| scheme.name == kind.name);
     KINDS.into_iter().filter(is_there).collect()
 }
 
-/// The servers that a subject needs, which end when this is dropped.
+/// The running servers that a cache under test needs, which end when this is dropped.
 #[derive(Debug)]
 pub struct Servers {
     _running: Vec<Server>,
 }
 
 impl Servers {
-    /// Starts the empty servers of a subject, for processes that open it with [`Found::Cache`] in
-    /// this directory. A subject may need none.
+    /// Starts empty servers for a subject's cache, for processes that open it with [`Found::Cache`]
+    /// in the same directory. A subject may need none.
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ impl Servers {
     }
 }
 
-/// A subject that is a store of this engine.
+/// A subject (cache under test) that is a store of this engine.
 #[derive(Debug)]
 pub struct StoreSubject {
     registry: Registry,
@@ -125,8 +125,9 @@ pub struct StoreSubject {
 }
 
 impl StoreSubject {
-    /// Opens a subject's cache by its URL. A file of an earlier job is removed first, unless it is
-    /// the cache to be opened; a level that needs a server and names none gets its own.
+    /// Opens a cache of this engine as a subject, by its URL. A file of an earlier job is removed
+    /// first, unless it is the cache to be opened; a level that needs a server and names none gets
+    /// its own.
     ///
     /// # Errors
     ///
@@ -156,7 +157,8 @@ impl StoreSubject {
         &**self.cache.store()
     }
 
-    /// Flushes to disk all that the cache keeps there; does nothing for memory without a snapshot.
+    /// Flushes the cache to disk, if it keeps entries there; does nothing for memory without a
+    /// snapshot.
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@ use super::file;
 /// The schemes that an experiment gives its capacity to when their URL states no size.
 const SIZED: [&str; 2] = ["memory", "file"];
 
-/// Returns the URL of a subject, with the sizes and the file path that the name leaves to the
+/// Returns the cache URL of a subject, with the sizes and the file path that its name leaves to the
 /// experiment. The addresses of its own servers are filled in later.
 pub fn complete(
     spec: &SubjectSpec,

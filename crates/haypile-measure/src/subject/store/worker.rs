@@ -13,7 +13,8 @@ const SHORT: Duration = Duration::from_secs(1);
 
 pub(super) struct StoreWorker<'a> {
     pub(super) store: &'a dyn Store,
-    /// The cache around the store, which adds single flight.
+    /// The cache around the store, which lets one caller compute a value for all others (single
+    /// flight).
     pub(super) cache: &'a Cache,
     pub(super) options: SetOptions,
 }

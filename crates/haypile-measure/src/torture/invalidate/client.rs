@@ -12,7 +12,7 @@ use super::super::tally::Tally;
 use super::orders::{Fate, Order};
 use crate::measure::{Child, Deadline, Failure};
 
-/// The way in which a client ended before it was asked to.
+/// The reason why a client process ended before it was asked to.
 #[derive(Debug)]
 pub(super) enum End {
     /// The client was killed, as its fate said.
@@ -28,7 +28,7 @@ impl From<Failure> for End {
     }
 }
 
-/// A client's answer to an order, such as a value that it read.
+/// A client process's answer to an order, such as a value that it read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// The client has read the value of this number.
@@ -46,7 +46,7 @@ pub(super) enum Answer {
     Nothing,
 }
 
-/// A client process, which performs orders on the cache.
+/// A client process, which performs orders (reads, writes, removals) on the cache.
 pub(super) struct Client(Child);
 
 impl Client {
@@ -64,7 +64,7 @@ impl Client {
         }
     }
 
-    /// Performs an order on the client, and sends it the database's value if it asks for that.
+    /// Lets the client process perform an order on the cache, and sends it the database's value if it asks for that.
     pub(super) fn perform(
         &mut self,
         context: &TestContext<'_>,
@@ -105,7 +105,7 @@ impl Client {
         judged(order, &answer, tally)
     }
 
-    /// Ends the client process normally, by the end of its input.
+    /// Ends the client process normally, by closing its standard input.
     pub(super) fn finish(mut self, context: &TestContext<'_>) -> Result<(), End> {
         let deadline = Deadline::after(context.options.timeout);
         Ok(self.0.finish(deadline, &|| context.watcher.is_interrupted())?)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::draw::Draw;
 use super::super::role::{ALL_KEYS, GROUPS};
 
-/// A kind of removal: of a key, of a group or of everything.
+/// A kind of removal from the cache: of a key, of a group of keys or of everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Removal {
     Key(u64),
@@ -55,7 +55,7 @@ impl fmt::Display for Order {
     }
 }
 
-/// Whether a client is killed while it performs an order.
+/// The fate of a client process while it performs an order: it lives, is stopped or is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Live,

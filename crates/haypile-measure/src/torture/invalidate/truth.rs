@@ -7,7 +7,7 @@ use super::super::tally::Tally;
 use super::client::Answer;
 use super::orders::Removal;
 
-/// The true values of all keys (the simulated database), and what is known about the cache.
+/// The true values of all keys (a simulated database), and which of them the cache may still return.
 ///
 /// A change of the database has a number. Whoever computes a value afterwards has it, or a higher one. When the removal
 /// that follows the change is acknowledged, values of lower numbers are stale to all who ask from then on.
@@ -39,7 +39,7 @@ struct Removed {
     floor: AtomicU64,
 }
 
-/// The state of a key before an order, with which the answer is compared.
+/// The state of a key before an order of a client process, with which the answer is compared.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     /// The lowest number that is not stale.
@@ -66,13 +66,13 @@ impl Truth {
         self.keys.len() as u64
     }
 
-    /// Returns the number of the database's last change.
+    /// Returns the number of the simulated database's last change.
     pub(super) fn now(&self) -> u64 {
         self.clock.load(Ordering::SeqCst)
     }
 
-    /// Changes the database, before `removal` removes outdated values from the cache. Returns the
-    /// change's number.
+    /// Changes the simulated database, before `removal` removes outdated values from the cache. Returns the change's
+    /// number.
     pub(super) fn change(&self, removal: Removal) -> u64 {
         self.of(removal).begun.fetch_add(1, Ordering::SeqCst);
         self.clock.fetch_add(1, Ordering::SeqCst) + 1
@@ -83,7 +83,7 @@ impl Truth {
         self.of(removal).ended.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Records the client's answer to the removal after a change of the database.
+    /// Records the answer of a client process to the removal that followed a change of the database.
     pub(super) fn removed(
         &self,
         removal: Removal,
@@ -115,7 +115,7 @@ impl Truth {
         }
     }
 
-    /// Checks whether the value that a client got for a key is allowed, and counts it.
+    /// Checks whether the value that a client process got for a key is allowed (not stale), and counts it.
     pub(super) fn judge(&self, key: u64, before: Before, answer: &Answer, tally: &mut Tally) {
         match *answer {
             Answer::Hit(number) | Answer::Value(number) => {

@@ -24,15 +24,15 @@ pub use target::{Filled, OpenTarget, Refusal, Target};
 
 pub(super) use client::{ALL_KEYS, GROUPS};
 
-/// The subjects that `haypile` tortures itself: `file`, and `files`, which has known defects for
-/// tests. Of a server only the case `invalidate` is tested, because the death of a client shows
-/// nothing else.
+/// The names of the caches whose processes `haypile` runs itself in a torture: `file`, and `files`, which has known
+/// defects for tests. Of a server only the case `invalidate` is tested, because the death of a client shows nothing
+/// else.
 pub const OURS: [&str; 4] = ["file", "files", "memcached", "redis"];
 
-/// The subjects of [`OURS`] that are servers.
+/// The names of those caches in [`OURS`] that are servers.
 pub const SERVERS: [&str; 2] = ["memcached", "redis"];
 
-/// Opens one of the subjects in [`OURS`].
+/// Opens one of the caches in [`OURS`] for a process of the torture.
 ///
 /// # Errors
 ///
@@ -45,8 +45,8 @@ pub fn open_ours(orders: &Orders) -> Result<Box<dyn Target>, String> {
     }
 }
 
-/// Performs the orders on standard input until it ends. A failed order is answered by a line
-/// `error` on standard output.
+/// Runs a process of the torture in its role: opens the cache, and performs operations until standard input ends. An
+/// error is printed as a line `error` on standard output.
 ///
 /// # Errors
 ///

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::subject::{Found, Room, SubjectSpec};
 use crate::torture::value::Lengths;
 
-/// The role of a process in the torture: writer, reader, client and so on.
+/// The role of a process in the torture of a cache: writer, reader, computer or client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A process that writes its own keys.
@@ -22,7 +22,7 @@ pub enum Role {
 impl Role {
     const ALL: [Self; 4] = [Self::Writer, Self::Reader, Self::Computer, Self::Client];
 
-    /// Returns the name of the role in arguments.
+    /// Returns the name of the process's role in command-line arguments.
     pub fn name(self) -> &'static str {
         match self {
             Self::Writer => "writer",
@@ -33,27 +33,28 @@ impl Role {
     }
 }
 
-/// The arguments of a process in the torture: its orders.
+/// The command-line arguments of a process in the torture: its role, the cache, and numbers.
 #[derive(Clone, Debug)]
 pub struct Orders {
-    /// The role of the process.
+    /// The role of the process in the torture, such as a writer.
     pub role: Role,
     /// The directory that contains the cache.
     pub path: PathBuf,
-    /// The seed of the process's random operations.
+    /// The seed of the process's random operations on the cache.
     pub seed: u64,
-    /// The subject: the name of the cache.
+    /// The name of the cache that the process uses, with its options.
     pub subject: SubjectSpec,
     numbers: BTreeMap<String, u64>,
 }
 
-/// The error of wrong arguments of a torture process.
+/// The error of wrong command-line arguments of a torture process.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}; docs/torture.md describes the arguments ROLE PATH SEED SUBJECT NAME=NUMBER...")]
 pub struct OrdersError(String);
 
 impl Orders {
-    /// Parses the arguments of a torture process. Unknown names are kept; missing numbers are 0.
+    /// Parses the command-line arguments of a torture process. Unknown names are kept; missing
+    /// numbers are 0.
     ///
     /// # Errors
     ///
@@ -89,7 +90,7 @@ impl Orders {
         Room { found: Found::Cache, ..Room::new(capacity_bytes, capacity_entries) }
     }
 
-    /// Whether the process opens the cache read-only, if it can be.
+    /// Whether the process opens the cache read-only, if the cache can be opened so.
     pub fn is_read_only(&self) -> bool {
         self.number("readonly") == 1
     }

@@ -7,8 +7,8 @@ use super::Orders;
 use super::target::{Refusal, Target};
 use crate::subject::{Cause, Subject, SubjectError, Subjects, Worker};
 
-/// Opens the subject of the orders in their directory, which becomes the working directory.
-/// Computing is not supported.
+/// Opens the cache that a torture process's arguments name, in their directory, which becomes the
+/// working directory. Computing is not supported.
 ///
 /// # Errors
 ///

@@ -2,10 +2,10 @@
 
 use super::Orders;
 
-/// A function that opens the cache that orders name.
+/// A function that opens the cache that the arguments of a torture process name.
 pub type OpenTarget<'a> = &'a dyn Fn(&Orders) -> Result<Box<dyn Target>, String>;
 
-/// A cache, as the processes of the torture use it.
+/// The operations of a cache that the processes of the torture use.
 pub trait Target {
     /// Reads a key: replaces what is in `buffer` and says that it hit, or leaves anything in it.
     ///
@@ -62,7 +62,7 @@ pub trait Target {
     }
 }
 
-/// The outcome of [`Target::fill`]: filled, or why not.
+/// The outcome of [`Target::fill`]: the cache had the value, stored a new one, or refused it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filled {
     /// The cache had a value.
