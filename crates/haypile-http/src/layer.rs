@@ -14,8 +14,8 @@ use tower_service::Service;
 
 use crate::cache::{Body, BoxError, HttpCache, Origin, ServiceOrigin};
 
-/// A tower layer that puts an [`HttpCache`] around HTTP clients: services that answer requests with
-/// absolute URIs. For the services of a server, see [`server`](Self::server).
+/// A tower layer that puts an [`HttpCache`] in front of HTTP clients: services that answer requests with absolute URIs.
+/// For the services of a server, see [`server`](Self::server).
 ///
 /// A service that decodes bodies or follows redirects belongs
 /// outside of the cache, so that what is stored is what the origin sent.
@@ -23,13 +23,13 @@ use crate::cache::{Body, BoxError, HttpCache, Origin, ServiceOrigin};
 pub struct CacheLayer(HttpCache);
 
 impl CacheLayer {
-    /// Returns a layer for clients; all services in it share the cache.
+    /// Creates a tower layer that puts a cache in front of HTTP clients; all services in the layer share the cache.
     pub fn new(cache: HttpCache) -> Self {
         Self(cache)
     }
 
-    /// Returns a layer for a server, such as one of axum or hyper: it takes the host from the
-    /// `Host` field, and answers errors of its service itself.
+    /// Creates a tower layer that puts a cache in front of a server's services, such as those of axum or hyper: it
+    /// takes the host from the `Host` field, and answers errors of its service itself.
     ///
     /// ```
     /// use haypile_http::{CacheLayer, HttpCache};
@@ -44,7 +44,7 @@ impl CacheLayer {
     }
 }
 
-/// A tower layer that puts an [`HttpCache`] around the services of a server.
+/// A tower layer that puts an [`HttpCache`] in front of the services of a server.
 ///
 /// Whatever a response depends on besides its URL, `Vary` has to name; a page for one user says
 /// `Cache-Control: private`. Middleware that decides who may see a page belongs outside of the cache.

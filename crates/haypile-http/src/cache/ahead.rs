@@ -9,8 +9,7 @@ const MOST_OF_ONE_BYTES: u64 = ALL_AHEAD_BYTES / 4;
 /// The bytes that a fill takes at a time.
 const STEP_BYTES: u64 = 256 << 10;
 
-/// The memory that all response bodies in transit may use for bytes that their readers have not
-/// taken yet.
+/// The memory budget that all response bodies in transit share, for bytes that their readers have not taken yet.
 #[derive(Debug)]
 pub(super) struct Ahead {
     left: AtomicU64,
@@ -23,8 +22,8 @@ impl Default for Ahead {
 }
 
 impl Ahead {
-    /// Changes the bytes that a body in transit has reserved to the number that it needs, or to
-    /// fewer if fewer are left.
+    /// Changes the number of bytes that a response body in transit has reserved to the needed number, or to fewer if
+    /// the shared budget lacks them.
     pub(super) fn adjust(&self, taken: &mut u64, needed: u64) {
         let needed = needed.min(MOST_OF_ONE_BYTES).next_multiple_of(STEP_BYTES);
         if needed < *taken {

@@ -24,8 +24,8 @@ impl BodyError {
     }
 }
 
-/// Returns the text of an error with those of its sources, because the cause is often in the last
-/// of them alone.
+/// Returns the text of an error with the texts of its sources, because the cause is often in the
+/// last of them alone.
 pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -53,7 +53,7 @@ impl Error for BodyError {}
 type Frames = Pin<Box<dyn Stream<Item = Result<Frame<Bytes>, BodyError>> + Send>>;
 type Foreign = Pin<Box<dyn HttpBody<Data = Bytes, Error = BodyError> + Send>>;
 
-/// The body of a request or a response: in memory, from a store, or from elsewhere.
+/// The body of an HTTP request or response: in memory, from a store, or from elsewhere.
 pub struct Body(BodyKind);
 
 enum BodyKind {
@@ -64,17 +64,17 @@ enum BodyKind {
 }
 
 impl Body {
-    /// Returns an empty body.
+    /// Returns an empty body of a request or response.
     pub fn empty() -> Self {
         Self::full(Bytes::new())
     }
 
-    /// Returns a body with these bytes.
+    /// Returns a body of a request or response that has these bytes in memory.
     pub fn full(bytes: impl Into<Bytes>) -> Self {
         Self(BodyKind::Full(bytes.into()))
     }
 
-    /// Wraps a body of another type.
+    /// Wraps an HTTP body of another type.
     pub fn wrap<B>(body: B) -> Self
     where
         B: HttpBody<Data = Bytes> + Send + 'static,
@@ -94,7 +94,7 @@ impl Body {
         }
     }
 
-    /// Returns a body that reads these frames, with its length if that is known.
+    /// Returns a body that reads a stream of HTTP frames, with its length if that is known.
     pub(super) fn frames(
         frames: impl Stream<Item = Result<Frame<Bytes>, BodyError>> + Send + 'static,
         length: Option<u64>,

@@ -16,7 +16,7 @@ const IN_ANY_GROUP: &str = "\0";
 
 impl HttpCache {
     /// Sends a request that may change other responses (such as a POST), and invalidates the stored
-    /// ones.
+    /// responses that it may have changed.
     pub(super) async fn send_and_invalidate(
         &self,
         origin: impl Origin,
@@ -87,8 +87,8 @@ impl HttpCache {
         Ok(response)
     }
 
-    /// Invalidates all responses of an origin if its response to a request for this URI demands
-    /// that (`Clear-Site-Data`).
+    /// Invalidates all stored responses of an origin if its response to a request for this URI
+    /// demands that (`Clear-Site-Data`).
     pub(super) async fn heed_clearing(&self, uri: &Uri, response: &response::Parts) {
         if clears_origin(&self.inner.rules, uri, response)
             && let Ok(target) = Target::of(uri)
@@ -112,8 +112,9 @@ impl HttpCache {
         self.inner.storage.purge_groups(groups, false).await;
     }
 
-    /// Returns the groups of a response that states these group names, in the scopes of operators
-    /// and of its origin, and the group of all such responses of its origin.
+    /// Returns the groups that a response belongs to by the group names it states: for each name
+    /// one group of all origins and one of its origin, and the group of all such responses of its
+    /// origin.
     pub(super) fn groups(&self, name: &[u8], named: &[String]) -> Vec<Group> {
         let (all, origin) = (self.partitioned(""), origin_of(name));
         let mut groups: Vec<Group> = named

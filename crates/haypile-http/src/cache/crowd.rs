@@ -22,7 +22,7 @@ const SHORTEST_PATIENCE: Duration = Duration::from_secs(1);
 /// The requests that may take too long before one goes to the origin whatever others do.
 const MOST_STUCK: u32 = 2;
 
-/// A choice of which requests may wait for the response to another request.
+/// A choice of which requests may wait for the response to an identical request in progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Collapse {
     /// All requests that the other response may answer. Those with `Authorization` wait only where
@@ -35,7 +35,7 @@ pub enum Collapse {
     Off,
 }
 
-/// The effect of a client's `no-cache` and `max-age=0`, which browsers send when a user reloads a
+/// The way in which a cache treats a client's `no-cache` and `max-age=0`, which browsers send when a user reloads a
 /// page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientNoCache {
@@ -56,14 +56,14 @@ pub(super) struct Waiting<'a> {
     /// The key that all requests for the same response have in common.
     pub(super) key: Bytes,
     pub(super) why: Forwarded,
-    /// The longest time for which another request may delay this one.
+    /// The longest time for which another request for the same response may delay this one.
     pub(super) patience: Duration,
-    /// Whether a stale response can be served instead of waiting longer.
+    /// Whether a stale stored response can be served instead of waiting longer.
     pub(super) has_stale: bool,
     /// Whether the last request for the target (URL) failed.
     pub(super) is_failing: bool,
-    /// The serial number of this request among those to the origin, if only a response to a later
-    /// one may answer it.
+    /// The serial number of this request among those to the origin, if only the response to a later request may answer
+    /// it.
     pub(super) ticket: Option<u64>,
 }
 
@@ -121,7 +121,7 @@ async fn changed(followed: &mut Followed) -> Progress {
 }
 
 impl HttpCache {
-    /// Whether a request may wait for the response to another one, and others for its own.
+    /// Whether a request may wait for the response to another request, and other requests for the response to this one.
     pub(super) fn may_wait(
         &self,
         parts: &request::Parts,
@@ -150,7 +150,7 @@ impl HttpCache {
             && (!headers.contains_key(AUTHORIZATION) || is_shared())
     }
 
-    /// Returns the longest time for which one request may delay another one for the same URL.
+    /// Returns the longest time for which one request to the origin may delay another one for the same URL.
     pub(super) fn patience(&self, entry: Option<&Entry>) -> Duration {
         let of_last = |entry: &Entry| {
             let response = entry.responses.first().map(|response| &response.head);
@@ -161,7 +161,7 @@ impl HttpCache {
         entry.and_then(of_last).map_or(LONGEST_PATIENCE, bound).min(self.inner.collapse_wait)
     }
 
-    /// Waits, for a limited time, for the response to another request for the same.
+    /// Waits, for a limited time, for the response to another request for the same response.
     pub(super) async fn join(
         &self,
         origin: impl Origin,
@@ -250,7 +250,7 @@ impl HttpCache {
         }
     }
 
-    /// Returns the name of the variant of a target that a request asks for, by the fields in the `Vary` of a response;
+    /// Returns the key of the variant of a URL that a request asks for, by the fields in the `Vary` of a response;
     /// `None` if the response answers one request alone.
     pub(super) fn variant_key(
         &self,

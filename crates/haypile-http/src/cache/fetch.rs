@@ -41,19 +41,19 @@ const MOST_REFERENCE_BYTES: usize = 64;
 const SHORTEST_NAP: Duration = Duration::from_millis(1);
 const LONGEST_NAP: Duration = Duration::from_millis(20);
 
-/// A request that goes to the origin, with what the cache knows about it.
+/// A request that goes to the origin, with the cached data about its URL.
 pub(super) struct Fetch {
     pub(super) cache: HttpCache,
     pub(super) parts: request::Parts,
-    /// The cache directives of the request, as far as the cache heeds them.
+    /// The cache directives of the request that the cache obeys.
     pub(super) directives: RequestDirectives,
     pub(super) name: Bytes,
-    /// The stored entry, as it was read before; `None` if the store did not answer.
+    /// The stored entry of the URL, as it was read before; `None` if the store did not answer.
     pub(super) read: Option<Read>,
-    /// The stored response to revalidate, if there is one.
+    /// The stored response to revalidate at the origin, if there is one.
     pub(super) stale: Option<Stale>,
     pub(super) why: Forwarded,
-    /// The guard that informs the requests which wait for this one's response.
+    /// The guard that informs other requests which wait for the response to this one.
     pub(super) leader: Option<Leader>,
     /// The longest time for which a request of another process may delay this one.
     pub(super) patience: Duration,
@@ -61,7 +61,7 @@ pub(super) struct Fetch {
     pub(super) asks_for_all: bool,
 }
 
-/// A stored response that has to be revalidated before it is used.
+/// A stored response that the origin has to revalidate before it is used.
 pub(super) struct Stale {
     pub(super) response: StoredResponse,
     /// Whether the stored response may be served if the origin fails.
@@ -105,8 +105,8 @@ impl Refusal {
 }
 
 impl Fetch {
-    /// Sends the request to the origin, and returns the response. Storing it continues if the
-    /// client disconnects, and so does what other requests wait for.
+    /// Sends the request to the origin, and returns the response. If the client disconnects, the response is still
+    /// stored, and other requests that wait for it still get it.
     pub(super) async fn start(self, origin: impl Origin) -> Answered {
         if self.parts.method != Method::GET {
             return self.head(origin).await;
@@ -590,9 +590,9 @@ impl Fetch {
 }
 
 impl HttpCache {
-    /// Returns the entry's generation and the number of the last purge, for a request to the origin
-    /// that begins now; a response is stored only if both are unchanged. Returns `None` if the
-    /// response may not be stored.
+    /// Returns the state of invalidations (the entry's generation and the number of the last purge) for a request to
+    /// the origin that begins now; a response is stored only if both are unchanged. Returns `None` if the response may
+    /// not be stored.
     pub(super) async fn begin(
         &self,
         parts: &request::Parts,

@@ -91,7 +91,7 @@ enum Next {
 }
 
 impl Fill {
-    /// Returns a body in transit of which nothing has arrived, and its first reader.
+    /// Creates a response body in transit of which nothing has arrived, and its first reader.
     pub(super) fn new(storage: Storage, ahead: Arc<Ahead>) -> (Arc<Self>, Reader) {
         let state = FillState {
             kept: VecDeque::new(),
@@ -111,8 +111,8 @@ impl Fill {
         (fill, reader)
     }
 
-    /// Returns a new reader of the body in transit, from its beginning; `None` if the body is not
-    /// stored, or its beginning is no longer available.
+    /// Creates a new reader of the body in transit, from its beginning; `None` if the body is not stored, or its
+    /// beginning is no longer available.
     pub(crate) fn reader(self: &Arc<Self>) -> Option<Reader> {
         let mut state = self.state.lock();
         if !state.is_stored || state.begin > state.stored || matches!(state.outcome, Some(Err(_))) {
@@ -123,8 +123,8 @@ impl Fill {
         Some(Reader { fill: Arc::clone(self), number })
     }
 
-    /// Reads the body from the origin until its end, or until it has no readers left. Calls
-    /// `commit` with the stored part when the body is complete, before readers see its end.
+    /// Reads a response body from the origin until its end, or until it has no readers left. Calls `commit` with the
+    /// stored part when the body is complete, before readers see its end.
     pub(crate) async fn run<Commit>(
         &self,
         mut body: Body,
@@ -197,7 +197,7 @@ impl Fill {
         }
     }
 
-    /// Whether storing the body was given up, for example because it is too large.
+    /// Whether storing the body in transit was given up, for example because it is too large.
     pub(crate) fn is_given_up(&self) -> bool {
         !self.state.lock().is_stored
     }

@@ -12,7 +12,7 @@ use super::fill::Fill;
 use crate::semantics::Stored;
 use crate::storage::{Begun, Group};
 
-/// The requests in progress to the origin, by the key of their response.
+/// The requests in progress to the origin, by the key of the response that each asks for.
 #[derive(Debug, Default)]
 pub(super) struct Flights {
     by_name: Mutex<HashMap<Bytes, Flight>>,
@@ -48,7 +48,7 @@ pub(super) enum Progress {
     Alone,
 }
 
-/// A response from the origin that is being stored.
+/// A response from the origin that is arriving and being stored.
 #[derive(Debug)]
 pub(super) struct Coming {
     pub(super) head: Stored,
@@ -72,23 +72,23 @@ pub(super) struct Followed {
     pub(super) progress: watch::Receiver<Progress>,
 }
 
-/// The right to ask the origin for a response, while other requests wait. They wait until it is
-/// dropped, at most.
+/// The right to ask the origin for a response, while other requests wait for it. They wait until this is dropped, at
+/// most.
 #[derive(Debug)]
 pub(super) struct Leader {
     flights: Arc<Flights>,
     name: Bytes,
     number: u64,
     progress: watch::Sender<Progress>,
-    /// Whether an earlier request for the same is still in progress, which holds the right to ask
-    /// among processes.
+    /// Whether an earlier request for the same response is still in progress, which holds the right to ask among
+    /// processes.
     pub(super) is_second: bool,
-    /// Whether the request waited for another first, so that its entry may have changed since it was read.
+    /// Whether the request waited for another one first, so that the stored entry may have changed since it was read.
     pub(super) has_waited: bool,
 }
 
 impl Flights {
-    /// Returns the serial number of a request that comes now, among those sent to the origin.
+    /// Returns a serial number for a request that comes now, which orders it among the requests sent to the origin.
     pub(super) fn ticket(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
@@ -103,9 +103,8 @@ impl Flights {
         Boarding::Lead(self.lead(&mut by_name, name, false))
     }
 
-    /// Starts a second request to the origin in addition to a slow one: those who wait get the
-    /// response that comes first. Returns `None` if the slow one is over, or a second one is in
-    /// progress.
+    /// Starts a second request to the origin in addition to a slow one: requests that wait get the response that comes
+    /// first. Returns `None` if the slow one is over, or a second one is in progress.
     pub(super) fn reinforce(self: &Arc<Self>, name: &Bytes, slow: &Followed) -> Option<Leader> {
         let mut by_name = self.by_name.lock();
         let flight = by_name.get_mut(name);
@@ -116,8 +115,8 @@ impl Flights {
         Some(Leader { flights, name, number, progress, is_second: true, has_waited: true })
     }
 
-    /// Starts a request to the origin in place of one whose response cannot be used; returns `None`
-    /// if another request has already replaced it.
+    /// Starts a request to the origin in place of one whose response cannot be used; returns `None` if that was
+    /// replaced already.
     pub(super) fn supersede(self: &Arc<Self>, name: &Bytes, old: &Followed) -> Option<Leader> {
         let mut by_name = self.by_name.lock();
         if let Some(flight) = by_name.get(name) {
@@ -159,12 +158,12 @@ impl Followed {
 }
 
 impl Leader {
-    /// Returns the key that all requests for the same response have in common.
+    /// Returns the key that all requests for this response have in common.
     pub(super) fn name(&self) -> &Bytes {
         &self.name
     }
 
-    /// Informs the waiting requests of the progress.
+    /// Informs the waiting requests of the progress of the request to the origin.
     pub(super) fn tell(&self, progress: Progress) {
         self.progress.send_replace(progress);
     }

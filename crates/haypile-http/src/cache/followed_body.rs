@@ -18,9 +18,9 @@ struct Followed {
     rest: Rest,
 }
 
-/// Returns the bytes of a body in transit ([`Fill`](super::fill::Fill)), of `length` bytes if that
-/// is known. Bytes that a slow reader has missed are fetched from the origin, if possible;
-/// otherwise the body breaks off.
+/// Returns the response body that reads a body in transit ([`Fill`](super::fill::Fill)), of
+/// `length` bytes if that is known. Bytes that a slow reader has missed are fetched from the
+/// origin, if possible; otherwise the body breaks off.
 pub(super) fn followed_body(reader: Reader, length: Option<u64>, rescue: Option<Rescue>) -> Body {
     let followed = Followed { reader: Some(reader), at: 0, length, rest: Rest::new(rescue) };
     let frames = stream::unfold(Some(followed), async |followed| {

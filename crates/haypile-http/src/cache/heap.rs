@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 
-/// Builds a future on the heap, without a copy of it. `Box::pin` builds it on the stack and copies it: a future that sends
+/// Builds a future directly on the heap, where `Box::pin` would build it on the stack and copy it. A future that sends
 /// a request and receives the response is 15 KiB long, though only its arguments are set before it is polled.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "as a call of its own it would get a copy")]

@@ -50,7 +50,7 @@ use search::Searches;
 /// The longest time that a call of a store delays a response, unless it is set.
 const STORE_LIMIT: Duration = Duration::from_millis(250);
 
-/// An HTTP cache, which keeps responses in any cache of Haypile.
+/// An HTTP cache (RFC 9111), which keeps responses in any cache of Haypile.
 ///
 /// Cloning is cheap; clones share everything. Several caches, also of several processes, may share
 /// one store: each uses what the others have stored.
@@ -113,7 +113,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Sets the rules of HTTP caching to follow; by default, those of a shared cache.
+    /// Sets the rules of HTTP caching that the cache follows; by default, those of a shared cache.
     pub fn rules(mut self, rules: Rules) -> Self {
         self.rules = rules;
         self
@@ -134,15 +134,15 @@ impl Builder {
         self
     }
 
-    /// Sets for how long a call of the store may delay a response (250 ms by default). A call that
-    /// takes longer counts as a miss.
+    /// Sets for how long a call of the store may delay a response (250 ms by default). A read that takes longer counts
+    /// as a miss.
     pub fn store_limit(mut self, limit: Duration) -> Self {
         self.store_limit = limit;
         self
     }
 
-    /// Sets which requests wait for the response to another request for the same; by default, all
-    /// that it may answer.
+    /// Sets which requests wait for the response to another request for the same response; by default, all that it may
+    /// answer.
     pub fn collapse(mut self, collapse: Collapse) -> Self {
         self.collapse = collapse;
         self
@@ -298,8 +298,7 @@ impl HttpCache {
         Ok(response)
     }
 
-    /// Returns the counts of the store in Prometheus' text format; `None` if the store cannot
-    /// report them.
+    /// Returns the counts of the underlying store in Prometheus' text format; `None` if the store cannot report them.
     pub async fn prometheus(&self) -> Option<String> {
         self.inner.storage.prometheus().await
     }
@@ -310,7 +309,7 @@ impl HttpCache {
     }
 }
 
-/// Adds the `Cache-Status` of this cache to a response from the origin.
+/// Adds the `Cache-Status` of this cache to a response from the origin, with the origin's status code.
 pub(crate) fn tell(response: &mut Response<Body>, mut status: Status) {
     if status.forwarded.is_some() && status.origin_status.is_none() {
         status.origin_status = Some(response.status().as_u16());
@@ -318,7 +317,7 @@ pub(crate) fn tell(response: &mut Response<Body>, mut status: Status) {
     attach(response, status);
 }
 
-/// Puts a `Cache-Status` into the fields and the extensions of a response.
+/// Adds a `Cache-Status` to the header fields and the extensions of a response.
 pub(crate) fn attach(response: &mut Response<Body>, status: Status) {
     status.append_to(response.headers_mut());
     response.extensions_mut().insert(status);

@@ -31,7 +31,7 @@ pub enum CacheMode {
 }
 
 impl CacheMode {
-    /// Adds the cache directives of this mode to those of a request.
+    /// Adds the cache directives that this mode stands for to those of a request.
     pub(super) fn apply(self, asked: &mut RequestDirectives) {
         match self {
             Self::Default => {}

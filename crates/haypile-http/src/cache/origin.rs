@@ -8,7 +8,7 @@ use tower_service::Service;
 
 use super::body::{Body, BoxError};
 
-/// A service that sends requests to an origin, and returns its responses.
+/// A service that sends requests to an origin server, and returns its responses.
 pub trait Origin: Clone + Send + 'static {
     /// Sends a request, and returns the response as soon as its head has come.
     fn send(
@@ -17,7 +17,7 @@ pub trait Origin: Clone + Send + 'static {
     ) -> impl Future<Output = Result<Response<Body>, BoxError>> + Send;
 }
 
-/// An adapter that makes any service an origin.
+/// An adapter that lets any tower service act as the origin of a cache.
 #[derive(Clone, Debug)]
 pub struct ServiceOrigin<S>(pub S);
 

@@ -26,15 +26,14 @@ enum What<'a> {
 }
 
 impl<'a> Purge<'a> {
-    /// Returns a purge of the responses to one absolute URL, in all variants.
+    /// Creates a purge of the stored responses to one absolute URL, in all variants.
     pub fn url(url: &'a str) -> Self {
         Self::of(What::Url(url))
     }
 
-    /// Returns a purge of the responses to all targets that begin with a URL, such as
-    /// `http://example.org/img/`. `http://example.org/a` is also the begin of
-    /// `http://example.org/ab`. Only whole hosts can be purged: a prefix has a `/` behind its host,
-    /// and at most 1,024 bytes.
+    /// Creates a purge of the stored responses to all URLs that begin with a prefix, such as `http://example.org/img/`.
+    /// `http://example.org/a` is also the begin of `http://example.org/ab`. Only whole hosts can be purged: a prefix
+    /// has a `/` behind its host, and at most 1,024 bytes.
     ///
     /// It costs one write, whatever was stored. The store remembers the last 48 prefixes: more make
     /// one of the two that have most in common, which purges more than was asked for. A store that
@@ -43,15 +42,15 @@ impl<'a> Purge<'a> {
         Self::of(What::Prefix(prefix))
     }
 
-    /// Returns a purge of the responses, of all origins, that name this group in `Cache-Groups`
-    /// (RFC 9875), or in `Surrogate-Key` if the cache is shared.
+    /// Creates a purge of the stored responses, of all origins, that name a group in `Cache-Groups` (RFC 9875), or in
+    /// `Surrogate-Key` if the cache is shared.
     ///
     /// It costs two writes, whatever was stored.
     pub fn group(name: &'a str) -> Self {
         Self::of(What::Group(name))
     }
 
-    /// Returns a purge of all responses of this cache; of a private cache, those of its user.
+    /// Creates a purge of all stored responses of the cache; of a private cache, those of its user.
     pub fn all() -> Self {
         Self::of(What::All)
     }
@@ -69,7 +68,7 @@ impl<'a> Purge<'a> {
     }
 }
 
-/// The error of a purge that removed nothing.
+/// The error of a purge of stored responses that is invalid, or that the store did not record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PurgeError {
@@ -95,8 +94,8 @@ pub enum PurgeError {
 }
 
 impl HttpCache {
-    /// Purges responses, and returns whether there were any, as far as the cache knows: only the purge of a URL can
-    /// know that there were none.
+    /// Purges stored responses, and returns whether there were any, as far as the cache knows: only the purge of a URL
+    /// can know that there were none.
     ///
     /// # Errors
     ///

@@ -8,7 +8,7 @@ use http::{HeaderMap, StatusCode};
 use crate::semantics::Stored;
 use crate::semantics::part::{strong_date, strong_tag};
 
-/// The part of a stored body that a request asks for.
+/// The part (range of bytes) of a stored body that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The whole body: the request asks for no part, or for one that need not be heeded.
@@ -19,8 +19,8 @@ pub(crate) enum Part {
     NotSatisfiable,
 }
 
-/// Returns which part of a stored response of this length a request asks for; a request for several
-/// parts gets the whole body.
+/// Returns which part of a stored response body, `length` bytes long, a request asks for; a request
+/// for several parts gets the whole body.
 pub(crate) fn part(request: &HeaderMap, stored: &Stored, length: u64) -> Part {
     // Most requests have none.
     let mut lines = request.get_all(RANGE).iter();

@@ -17,7 +17,7 @@ use crate::storage::{Entry, Outcome, Read, StoredResponse};
 /// The most often that a request waits for others, and finds that what they have stored is purged.
 const MOST_WAITS: u32 = 3;
 
-/// A stored response that answers a request.
+/// The stored response that answers a request, with the decision on its use.
 pub(super) enum Selected {
     /// The response at this index of its entry.
     At(usize, Assessment),
@@ -79,7 +79,7 @@ impl Missing {
 }
 
 impl HttpCache {
-    /// Answers a GET or HEAD request.
+    /// Answers a GET or HEAD request from the store or from the origin.
     pub(super) async fn read(
         &self,
         origin: impl Origin,
@@ -306,8 +306,8 @@ impl HttpCache {
         self.serve_stale(parts, missing.stale.as_ref(), status).await
     }
 
-    /// Serves a stale response instead of the origin's, if there is one and that is permitted. Its
-    /// `Cache-Status` says why.
+    /// Serves a stale stored response instead of the origin's, if there is one and that is
+    /// permitted. `status` becomes its `Cache-Status`.
     pub(super) async fn serve_stale(
         &self,
         parts: &request::Parts,
@@ -347,7 +347,7 @@ impl HttpCache {
         }));
     }
 
-    /// Returns the `Cache-Status` of a response that this level of the store had.
+    /// Returns the `Cache-Status` of a response that came from this level of the store.
     pub(super) fn hit(&self, assessment: &Assessment, level: u8) -> Status {
         let mut status = Status::hit(assessment.lifetime, assessment.age);
         status.level = self.inner.level_names.get(usize::from(level)).cloned();

@@ -16,18 +16,19 @@ use crate::storage::{StoredBody, StoredResponse};
 
 type Fetched = Pin<Box<dyn Future<Output = Result<Body, BodyError>> + Send>>;
 
-/// A function that fetches missing bytes of a response from the origin, if the response is still
-/// the same there.
+/// A function that fetches missing bytes of a stored response from the origin, if the response is
+/// still the same there.
 pub(super) struct Rescue(Box<dyn FnOnce(Range<u64>) -> Fetched + Send>);
 
-/// The rest of a body, which can be fetched from the origin if the stored rest has vanished.
+/// The rest of a response body, which can be fetched from the origin if the stored rest has
+/// vanished.
 pub(super) struct Rest {
     rescue: Option<Rescue>,
     body: Option<Body>,
 }
 
 impl Rescue {
-    /// Returns a function that fetches vanished parts of the stored response to a request; `None`
+    /// Returns a function that fetches vanished parts of a stored response from the origin; `None`
     /// if no part can vanish, or as for [`Rescue::of`].
     pub(super) fn new(
         origin: impl Origin,
@@ -40,8 +41,9 @@ impl Rescue {
         Self::of(origin, request, &stored.head.headers, stored.body.bytes())
     }
 
-    /// Returns a function that fetches missing parts of a response with this head and length;
-    /// `None` if it has no strong validator, which proves that both parts are of the same body.
+    /// Returns a function that fetches missing parts of a response from the origin, given its
+    /// header fields and length; `None` without a strong validator, which proves that both parts
+    /// are of the same body.
     pub(super) fn of(
         origin: impl Origin,
         request: &request::Parts,
@@ -79,12 +81,13 @@ impl Rest {
         Self { rescue, body: None }
     }
 
-    /// Whether the rest is being fetched from the origin, so that the store is not read any more.
+    /// Whether the rest of the body is being fetched from the origin, so that the store is not read
+    /// any more.
     pub(super) fn is_needed(&self) -> bool {
         self.body.is_some()
     }
 
-    /// Returns the next piece of the rest of the body, from the origin.
+    /// Returns the next piece of the rest of the response body, from the origin.
     pub(super) async fn next(&mut self, left: Range<u64>) -> Result<Bytes, BodyError> {
         if self.body.is_none() {
             let Rescue(fetch) = self.rescue.take().ok_or("a part of it was evicted")?;

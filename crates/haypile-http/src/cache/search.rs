@@ -51,7 +51,7 @@ impl Searches {
 }
 
 impl HttpCache {
-    /// Returns the key of the entry that answers requests for a URL.
+    /// Returns the key of the stored entry that answers requests for a URL.
     pub(super) fn named(&self, target: &Target) -> Bytes {
         let searches = &self.inner.searches;
         let rule = if searches.is_empty() { None } else { searches.get(&self.path(target)) };
@@ -66,8 +66,8 @@ impl HttpCache {
         self.partitioned(&text)
     }
 
-    /// Returns the names of all entries that may have responses to a target, as far as the known rules tell: also to the
-    /// target as a proxy passes it on, percent-encoded.
+    /// Returns the keys of all entries that may have responses to a URL, by the known rules on query parameters: also
+    /// to the URL as a proxy passes it on, percent-encoded.
     pub(super) async fn names(&self, target: &Target) -> Vec<Bytes> {
         let mut names = self.names_as_written(target).await;
         if let Some(encoded) = target.encoded() {
@@ -90,7 +90,7 @@ impl HttpCache {
         names
     }
 
-    /// Learns the rule on a path's query parameters from a stored response.
+    /// Records the rule on a path's query parameters (`No-Vary-Search`) from a stored response.
     pub(super) fn learn(&self, parts: &request::Parts, name: &Bytes, headers: &HeaderMap) {
         // Who asks without a query learns it from the first miss with one. A name by a rule has a NUL.
         if parts.uri.query().is_some()
@@ -103,7 +103,7 @@ impl HttpCache {
         }
     }
 
-    /// Learns the rule on a path's query parameters from a new response, also for other processes.
+    /// Records the rule on a path's query parameters (`No-Vary-Search`) from a new response, also for other processes.
     /// Returns whether the response may be stored under this key.
     pub(super) async fn learn_anew(
         &self,

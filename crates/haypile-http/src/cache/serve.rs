@@ -17,9 +17,9 @@ use crate::semantics::{OWN_LIFETIME, Stored};
 use crate::storage::{StoredBody, StoredResponse};
 
 impl HttpCache {
-    /// Returns the response to a request that a stored one answers; `None` if a part of it was
-    /// evicted, or never stored. Parts that are evicted later are fetched by `rescue`. `age` is
-    /// that of the stored response.
+    /// Builds the response to a request from a stored one; `None` if a part of it was evicted, or
+    /// never stored. Parts that are evicted later are fetched by `rescue`. `age` is that of the
+    /// stored response.
     pub(super) async fn serve(
         &self,
         parts: &request::Parts,
@@ -79,8 +79,8 @@ impl HttpCache {
         Some(response)
     }
 
-    /// Whether the part of a stored response that a request asks for is stored, according to its
-    /// entry.
+    /// Whether the range of bytes that a request asks for is stored, according to the entry of the
+    /// response.
     pub(super) fn has_asked_part(parts: &request::Parts, stored: &StoredResponse) -> bool {
         match asked_part(parts, stored) {
             Part::Bytes(range) => stored.body.has(&range),
@@ -89,8 +89,8 @@ impl HttpCache {
         }
     }
 
-    /// Returns the response with this head and body to a request: a 304 if the request's conditions
-    /// demand it, and without a body for HEAD.
+    /// Builds the response to a request from a stored head and a body: a 304 if the request's
+    /// conditions demand it, and without a body for HEAD.
     pub(super) fn response(
         parts: &request::Parts,
         head: Stored,

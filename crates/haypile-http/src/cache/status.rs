@@ -11,30 +11,30 @@ const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 /// Room for most of them.
 const USUAL_BYTES: usize = 64;
 
-/// A report on how a cache handled a request, for the response's `Cache-Status` field. Each
-/// response has it as an extension.
+/// A report on how a cache handled a request, for the response's `Cache-Status` field (RFC 9211). Each response has it
+/// as an extension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
-    /// The reason why the request went to the origin; `None` if it did not.
+    /// The reason why the request went to the origin; `None` if it was answered from the cache.
     pub forwarded: Option<Forwarded>,
-    /// The status code of the origin's response, if it differs from that of the response.
+    /// The status code of the origin's response, if it differs from that of the response to the client.
     pub origin_status: Option<u16>,
-    /// Whether the cache began to store the response.
+    /// Whether the cache began to store the origin's response.
     pub is_stored: bool,
-    /// Whether the request waited for the response to another one.
+    /// Whether the request waited for the response to another request, instead of going to the origin.
     pub is_collapsed: bool,
-    /// The time for which a stored response is still fresh, in seconds; negative if it is stale. `None`
-    /// for any other response.
+    /// The time for which the stored response is still fresh, in seconds; negative if it is stale. `None` for any other
+    /// response.
     pub ttl: Option<i64>,
-    /// The URL scheme of the store's level that had the response; `None` if the store has only one
+    /// The URL scheme of the store's level that had the response, such as `memory`; `None` if the store has only one
     /// level.
     pub level: Option<Arc<str>>,
-    /// Further information, such as the reason why the response was not stored.
+    /// Further information on the handling of the request, such as the reason why the response was not stored.
     pub detail: Option<String>,
 }
 
-/// The reason why a request went to the origin.
+/// The reason why a request went to the origin instead of being answered from the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Forwarded {
@@ -72,13 +72,13 @@ impl Status {
         Self { forwarded: Some(why), ..Self::refused(detail) }
     }
 
-    /// Whether the response is neither a stored one nor an origin's.
+    /// Whether the response is the cache's own: neither a stored one nor an origin's.
     #[cfg(feature = "proxy")]
     pub(crate) fn is_own(&self) -> bool {
         self.ttl.is_none() && self.origin_status.is_none()
     }
 
-    /// Returns the `Cache-Status` of a response from the cache.
+    /// Returns the `Cache-Status` of a response from the cache, given its lifetime and age.
     pub(super) fn hit(lifetime: Duration, age: Duration) -> Self {
         let stale_for = age.saturating_sub(lifetime);
         // Begun seconds count whole, so that the sign says whether it is fresh.
@@ -137,7 +137,7 @@ impl fmt::Display for Status {
 }
 
 impl Forwarded {
-    /// Returns the reason's name in `Cache-Status`.
+    /// Returns the reason's name in the `Cache-Status` field, such as `uri-miss`.
     pub fn token(self) -> &'static str {
         match self {
             Self::Bypass => "bypass",

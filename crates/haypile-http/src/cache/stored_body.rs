@@ -18,8 +18,8 @@ struct Pieces {
     rest: Rest,
 }
 
-/// Returns a part of a stored body. Bytes that have vanished from the store when they are sent come
-/// from the origin, if possible; otherwise the body breaks off.
+/// Returns a body that reads a part of a stored response body. Bytes that have vanished from the
+/// store when they are sent come from the origin, if possible; otherwise the body breaks off.
 pub(super) fn stored_body(
     storage: Storage,
     body: StoredBody,

@@ -22,7 +22,8 @@ pub(super) fn asks_from_first_byte(headers: &HeaderMap) -> bool {
     lines.next().is_some_and(is_from_first) && lines.next().is_none()
 }
 
-/// Whether a request asks for a part of a response, and can be answered with all of it.
+/// Whether a request asks for less than the whole response, in a way that the whole response can
+/// answer.
 pub(super) fn asks_for_less(headers: &HeaderMap) -> bool {
     let has_condition =
         headers.contains_key(IF_NONE_MATCH) || headers.contains_key(IF_MODIFIED_SINCE);
@@ -52,7 +53,8 @@ pub(super) fn narrow(
     narrow_to_range(parts, whole, length, response);
 }
 
-/// Reduces a whole response to the bytes from the first on, if the client asked for those.
+/// Turns a whole response into a 206 with all its bytes, if the client asked for the bytes from the
+/// first on.
 pub(super) fn narrow_to_range(
     parts: &request::Parts,
     whole: &Stored,

@@ -17,11 +17,11 @@ use std::time::SystemTime;
 
 use super::log_file::{LogFile, escape};
 
-/// A log of requests. A separate thread writes it, so that a slow disk delays no response.
+/// A log file of the requests to a proxy. A separate thread writes it, so that a slow disk delays no response.
 #[derive(Debug)]
 pub struct AccessLog(LogFile);
 
-/// The content of a line of the access log.
+/// The content of a line of the access log, which is about one request.
 #[derive(Debug)]
 pub(super) struct LogLine<'a> {
     pub(super) client: &'a str,

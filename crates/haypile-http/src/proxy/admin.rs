@@ -37,7 +37,7 @@ const BEARER: &[u8] = b"Bearer ";
 /// For the whole of a request, and of its response.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The address at which a proxy answers operators: `unix:/run/haypile.sock`, or `127.0.0.1:9090`.
+/// The address of a proxy's server for operators (metrics, purges): `unix:/run/haypile.sock`, or `127.0.0.1:9090`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminAddress {
     /// A socket in the file system, for its owner alone.
@@ -95,8 +95,8 @@ impl Drop for Socketed {
 }
 
 impl Admin {
-    /// Listens for operators' requests. An address other than a socket of the file system needs a token, which requests
-    /// bring as `Authorization: Bearer TOKEN`.
+    /// Listens for requests of a proxy's operators. An address other than a socket of the file system needs a token,
+    /// which requests bring as `Authorization: Bearer TOKEN`.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl Admin {
         })
     }
 
-    /// Answers operators' requests until the returned future is dropped.
+    /// Answers the requests of a proxy's operators until the returned future is dropped.
     pub async fn serve(self) {
         loop {
             let accepted = match &self.listener {

@@ -16,7 +16,7 @@ const BATCH_BYTES: usize = 64 << 10;
 /// The most pieces of a batch.
 const BATCH_PIECES: usize = 16;
 
-/// Pieces of a body in their order, none of them empty, which are sent together.
+/// Pieces of a response body in their order, none of them empty, which are sent together.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     /// The first piece: most responses have one, for which nothing is allocated.
@@ -26,7 +26,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Adds a piece of the body.
+    /// Adds a piece of the response body to the batch.
     pub(super) fn push(&mut self, piece: Bytes) {
         if self.first.is_empty() {
             self.first = piece;
@@ -77,8 +77,7 @@ impl Buf for Batch {
     }
 }
 
-/// A body that is sent in batches of the pieces that are available, without waiting for further
-/// pieces.
+/// A response body that is sent in batches of the pieces that are available, without waiting for further pieces.
 #[derive(Debug)]
 pub(super) struct Batches<B: HttpBody> {
     body: B,

@@ -18,20 +18,20 @@ use tower_service::Service;
 use super::patience::Patient;
 use crate::cache::BoxError;
 
-/// Whether a response has already come over a connection. An origin may close such a connection at
-/// any time, even just as the next request is sent.
+/// A flag of a connection to an origin: whether a response has already come over it. An origin may
+/// close such a connection at any time, even just as the next request is sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Used(Arc<AtomicBool>);
 
 impl Used {
-    /// Records that a response has come over the connection.
+    /// Records that a response has come over the connection to the origin.
     pub(super) fn note(extensions: &Extensions) {
         if let Some(Self(used)) = extensions.get() {
             used.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether the connection on which an error occurred had been used before.
+    /// Whether a response had come over the origin's connection before the error on it.
     pub(super) fn of(error: &hyper_util::client::legacy::Error) -> bool {
         let mut extensions = Extensions::new();
         if let Some(connection) = error.connect_info() {
@@ -41,12 +41,12 @@ impl Used {
     }
 }
 
-/// A connector that opens connections to origins.
+/// A connector that opens the proxy's connections to origins.
 #[derive(Clone, Debug)]
 pub(super) struct Connector {
     pub(super) http: HttpConnector,
-    /// The longest time for an origin to take the next byte. Without a limit, an abandoned
-    /// connection would wait for it, and with it the client whose body it is sending.
+    /// The longest time for an origin to take the next byte of a request. Without a limit, an
+    /// abandoned connection would wait for it, and with it the client whose body it is sending.
     pub(super) patience: Duration,
 }
 
@@ -68,7 +68,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// A connection of the proxy to an origin.
+/// A TCP connection of the proxy to an origin.
 #[derive(Debug)]
 pub(super) struct Stream {
     stream: Patient<TokioIo<TcpStream>>,

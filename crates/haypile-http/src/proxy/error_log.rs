@@ -17,11 +17,11 @@ use humantime::format_rfc3339_seconds;
 
 use super::log_file::{LogFile, escape};
 
-/// A log of failures and refused requests. A separate thread writes it.
+/// A log file of a proxy's failures and refused requests. A separate thread writes it.
 #[derive(Debug)]
 pub struct ErrorLog(LogFile);
 
-/// The content of a line of the error log.
+/// The content of a line of the error log, which is about one failed or refused request.
 #[derive(Debug)]
 pub(super) struct ErrorLine<'a> {
     pub(super) time: SystemTime,
@@ -34,7 +34,7 @@ pub(super) struct ErrorLine<'a> {
 }
 
 impl ErrorLog {
-    /// Returns a log of failures that is written to standard error.
+    /// Creates an error log of a proxy that is written to standard error.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ impl ErrorLog {
         LogFile::standard_error("error-log").map(Self)
     }
 
-    /// Opens a log of failures to append to, and creates it if it does not exist.
+    /// Opens an error log of a proxy to append to, and creates it if it does not exist.
     ///
     /// # Errors
     ///

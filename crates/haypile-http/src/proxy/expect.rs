@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_mins(1);
 /// The value of the field.
 const CONTINUE: &str = "100-continue";
 
-/// The mark, among its extensions, of a request whose client waits before it sends the body.
+/// An extension that marks a request whose client waits for `100 Continue` before it sends the body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ExpectsContinue;
 
@@ -37,7 +37,7 @@ pub(super) fn is_expected(parts: &request::Parts) -> bool {
     parts.version == Version::HTTP_11 && lines.next().is_some_and(is_it) && lines.next().is_none()
 }
 
-/// The time until which an origin is not asked for its permission, because it did not answer.
+/// The time until which an origin is not asked for `100 Continue`, because it did not answer before.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Silence(Arc<Mutex<Option<Instant>>>);
 
@@ -62,12 +62,13 @@ enum Permission {
     Over,
 }
 
-/// The permission that a request waits for.
+/// The origin's permission (`100 Continue`) that a request waits for before it sends its body.
 #[derive(Debug)]
 pub(super) struct Awaited(watch::Sender<Permission>);
 
 impl Awaited {
-    /// Makes a request that is marked wait for its origin, if that is to be asked.
+    /// Makes a marked request wait for its origin's `100 Continue` before the body is sent, unless the origin has
+    /// recently failed to answer.
     pub(super) fn begin(
         request: Request<Body>,
         silence: &Silence,
@@ -93,8 +94,8 @@ impl Awaited {
         (Some(Self(sender)), request)
     }
 
-    /// Takes note of the origin's answer: if it has not permitted the body before, it does not get it, nor another
-    /// request on this connection.
+    /// Records the origin's response: if the origin has not permitted the request's body before, it does not get it,
+    /// nor another request on this connection.
     pub(super) fn answered(self, response: Response<Body>) -> Response<Body> {
         step(&self.0, Permission::Awaited, Permission::Unneeded);
         response.map(|body| Body::wrap(Answer { body, awaited: self }))

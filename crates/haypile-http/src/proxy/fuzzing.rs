@@ -24,13 +24,12 @@ use super::request::Client;
 use super::{Proxy, Settings};
 use crate::cache::{Body, BoxError, HttpCache, Origin};
 
-/// A conversation between a client and an origin through the proxy, as a strict reader sees it, for
-/// fuzzing.
+/// A conversation of a client with an origin through the proxy, as a strict parser of HTTP reads it, for fuzzing.
 #[derive(Debug)]
 pub struct Conversation {
-    /// The requests that the client sends.
+    /// The requests that the client sends, as the strict parser reads them.
     pub sent: Vec<ReceivedRequest>,
-    /// Whether the client sends bytes after these requests that may not be one request.
+    /// Whether the client sends further bytes, after these requests, that may not be one request.
     pub is_doubtful: bool,
     /// The requests that the origin receives.
     pub received: Vec<ReceivedRequest>,

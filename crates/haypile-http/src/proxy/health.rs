@@ -18,8 +18,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 /// The targets that are told apart.
 const MOST_TARGETS: usize = 64;
 
-/// The conditions under which an origin counts as down. Any response from the origin ends that, and
-/// resets the counts of failures.
+/// The conditions under which an origin counts as down, so that few requests are sent to it. Any response from the
+/// origin ends that, and resets the counts of failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DownAfter {
@@ -28,7 +28,7 @@ pub struct DownAfter {
     /// The number of different URLs without a response in time after which the origin counts as
     /// down.
     pub slow_targets: usize,
-    /// The time within which the failures must happen.
+    /// The time within which the failures of the origin must happen.
     pub within: Duration,
 }
 
@@ -61,14 +61,14 @@ struct Down {
     is_tried: bool,
 }
 
-/// The right to send a request to an origin, which reports its outcome.
+/// The right to send one request to an origin, which records the outcome for the origin's health.
 #[derive(Debug)]
 pub(super) struct Trial<'a> {
     health: &'a Health,
     is_probe: bool,
 }
 
-/// The outcome of a request that was sent to an origin.
+/// The outcome of a request that was sent to an origin, as far as it shows the origin's health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent<'a> {
     Answered,
@@ -101,7 +101,7 @@ impl Health {
         Ok(Trial { health: self, is_probe: true })
     }
 
-    /// Whether the origin is down.
+    /// Whether the origin counts as down after failures.
     pub(super) fn is_down(&self) -> bool {
         self.state.lock().down.is_some()
     }
@@ -113,8 +113,7 @@ impl Health {
 }
 
 impl Trial<'_> {
-    /// Records the outcome of the request. Returns whether the origin is down now, if that has
-    /// changed.
+    /// Records the outcome of the request to the origin. Returns whether the origin is down now, if that has changed.
     pub(super) fn end(mut self, outcome: Sent<'_>) -> Option<bool> {
         // Another may try it from here on, which is nothing to end when this is dropped.
         let is_probe = std::mem::take(&mut self.is_probe);

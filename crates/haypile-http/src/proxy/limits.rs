@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use tokio::time::{Sleep, sleep};
 
-/// The limits on a proxy's waits, for origins and for clients.
+/// The time limits of a proxy's waits, for origins and for clients.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The longest wait for a connection to an origin.
+    /// The longest wait until a connection to an origin is established.
     pub connect: Duration,
     /// The longest wait for the head of an origin's response after the request was sent, and for
     /// the origin to take the next part of a request.
     pub first_byte: Duration,
     /// The longest wait for the next part of an origin's response.
     pub pause: Duration,
-    /// The longest wait for a client: for its next request or the next part of it, and for it to
+    /// The longest wait for a client: for its next request or the next part of that, and for it to
     /// take the next part of a response.
     pub client: Duration,
-    /// The longest time for the whole body of a request, or of an origin's response.
+    /// The longest time for the whole body of a client's request, or of an origin's response.
     pub body: Duration,
     /// The longest wait for the next byte of a WebSocket, in either direction.
     pub tunnel: Duration,
@@ -53,7 +53,8 @@ impl Timer {
         Self { limit, over: None }
     }
 
-    /// Waits for a future with the time limit: returns its output, or `None` if it takes too long.
+    /// Applies the time limit to the poll of a future: returns its output, or `None` if it takes
+    /// too long.
     pub(super) fn bound<T>(
         &mut self,
         context: &mut Context<'_>,

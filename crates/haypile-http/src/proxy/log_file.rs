@@ -14,8 +14,8 @@ const MOST_WAITING: usize = 8192;
 /// The bytes that wait for room on the disk at most, unless one line is longer.
 const MOST_UNWRITTEN_BYTES: usize = 64 << 10;
 
-/// A log file, or standard error. A separate thread writes the lines, so that a slow disk delays no
-/// response.
+/// A log file of the proxy, or standard error. A separate thread writes the lines, so that a slow
+/// disk delays no response.
 #[derive(Debug)]
 pub(super) struct LogFile {
     messages: Option<SyncSender<Message>>,
@@ -34,13 +34,13 @@ enum Message {
 }
 
 impl LogFile {
-    /// Opens a log file to append to, and creates it if it does not exist; a thread of this name
-    /// writes it.
+    /// Opens a log file to append to, and creates it if it does not exist; a new thread with the
+    /// given name writes it.
     pub(super) fn open(path: PathBuf, thread: &str) -> io::Result<Self> {
         Self::start(append_to(&path)?, Some(path), thread)
     }
 
-    /// Returns a log that a thread of this name writes to standard error.
+    /// Creates a log that a new thread with the given name writes to standard error.
     pub(super) fn standard_error(thread: &str) -> io::Result<Self> {
         Self::start(Box::new(io::stderr()), None, thread)
     }
@@ -55,7 +55,7 @@ impl LogFile {
         Ok(Self { messages: Some(messages), lost, writer: Some(writer) })
     }
 
-    /// Opens the log file again by its name.
+    /// Opens the log file again by its name, after log rotation has renamed it.
     pub(super) fn reopen(&self) {
         if let Some(messages) = &self.messages {
             let _ = messages.send(Message::Reopen);

@@ -85,13 +85,13 @@ impl Drop for Present<'_> {
 }
 
 impl Metrics {
-    /// Returns counters at zero, which include the lines that the log of requests loses.
+    /// Creates counters at zero, which include the number of lines that the access log loses.
     pub(super) fn with_log(log: Option<&AccessLog>) -> Self {
         let log_lines_lost = log.map(|log| Arc::clone(log.lost())).unwrap_or_default();
         Self { log_lines_lost, ..Self::default() }
     }
 
-    /// Counts a response that was sent completely, or broken off.
+    /// Counts a response of the proxy that was sent completely, or broken off.
     pub(super) fn responded(
         &self,
         status: Option<&Status>,
@@ -114,7 +114,7 @@ impl Metrics {
         add(&self.duration_ns[kind], u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// Counts a request to an origin, by its outcome.
+    /// Counts a request to an origin, by whether a response came.
     pub(super) fn asked(&self, outcome: AskedOrigin) {
         add(&self.origin[outcome as usize], 1);
     }
@@ -141,8 +141,7 @@ impl Metrics {
         self.requests.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Returns the proxy's counts in Prometheus' text format, with those of the store and of the
-    /// origins.
+    /// Returns the proxy's counters in Prometheus' text format, with those of the store and of the origins.
     pub(super) fn prometheus(&self, troubles: StoreTroubles, down: DownOrigins) -> String {
         let mut text = String::new();
         self.write(&mut text, troubles, down).expect("writing to a string does not fail");

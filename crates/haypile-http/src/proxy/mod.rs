@@ -72,7 +72,7 @@ const NO_ID: &str = "-";
 /// that connect all the time must not delay it.
 const MOST_WAITING_CONNECTIONS: usize = 4096;
 
-/// A caching reverse proxy.
+/// A caching HTTP reverse proxy.
 #[derive(Clone, Debug)]
 pub struct Proxy {
     inner: Arc<Inner>,
@@ -95,22 +95,22 @@ struct Inner {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The limits on the proxy's waits.
+    /// The time limits of the proxy's waits, for origins and for clients.
     pub limits: Limits,
-    /// The log of requests, if there is one.
+    /// The access log, which has a line for each request; `None` for no log.
     pub access_log: Option<AccessLog>,
-    /// The log of failures and refused requests, if there is one.
+    /// The error log of failures and refused requests; `None` for no log.
     pub error_log: Option<ErrorLog>,
     /// The conditions under which an origin counts as down, so that most requests are not sent to
     /// it.
     pub down_after: DownAfter,
-    /// The header fields of clients that are forwarded to origins. An origin whose responses depend
-    /// on one has to say so in `Vary`.
+    /// The header fields of clients that are forwarded to origins although they could change which response an origin
+    /// returns. An origin whose responses depend on one has to say so in `Vary`.
     pub trusted_fields: Vec<TrustedField>,
 }
 
 impl Proxy {
-    /// Returns a caching reverse proxy in front of these origins.
+    /// Creates a caching reverse proxy in front of the given origin servers.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ impl Proxy {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Opens the log files again, after they were renamed.
+    /// Opens the proxy's log files again, after log rotation has renamed them.
     pub fn reopen_logs(&self) {
         if let Some(log) = &self.inner.access_log {
             log.reopen();
@@ -140,8 +140,8 @@ impl Proxy {
         }
     }
 
-    /// Answers the requests of all connections until `end`, then those that have already come, for
-    /// at most `grace`. Returns the number of connections that it had to cut off.
+    /// Answers the requests of all clients until `end`, then those that have already come, for at most `grace`. Returns
+    /// the number of connections that it had to cut off.
     pub async fn serve(
         &self,
         listener: TcpListener,

@@ -29,12 +29,12 @@ use super::upload::OriginsTurn;
 use crate::cache::{Body, BoxError, CloseDelimited, Origin, causes};
 use crate::semantics::remove_hop_by_hop;
 
-/// An origin server for one host, or for all hosts that have none of their own:
-/// `http://127.0.0.1:8000`, or `example.org=https://127.0.0.1:8443`.
+/// The origin server of a proxy for one host, or for all hosts that have none of their own: `http://127.0.0.1:8000`, or
+/// `example.org=https://127.0.0.1:8443`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginServer {
-    /// The host name in lower case, with its port unless it is the scheme's default; `None` for all
-    /// other hosts.
+    /// The host name of requests for this origin, in lower case, with its port unless it is the scheme's default;
+    /// `None` for all other hosts.
     pub host: Option<String>,
     scheme: Scheme,
     authority: Authority,
@@ -126,7 +126,7 @@ const MOST_FIELDS: usize = 1000;
 
 type OriginClient = Client<HttpsConnector<Connector>, Body>;
 
-/// The origins of a proxy, by host.
+/// The origin servers of a proxy, by the host of requests.
 #[derive(Debug)]
 pub(super) struct Origins {
     by_host: HashMap<String, Upstream>,
@@ -146,7 +146,7 @@ struct Way {
     metrics: Arc<Metrics>,
 }
 
-/// The origin that answers for one host.
+/// The origin server that answers the requests for one host.
 #[derive(Clone, Debug)]
 pub(super) struct Upstream(Arc<Way>);
 
@@ -180,7 +180,7 @@ impl Origins {
         Ok(Self { by_host, other })
     }
 
-    /// Returns the counts of origins that are down.
+    /// Returns the counts of origins that are down, and of requests that were not sent to them.
     pub(super) fn down(&self) -> DownOrigins {
         let all = || self.by_host.values().chain(&self.other).map(|upstream| &upstream.0.health);
         DownOrigins {
@@ -189,8 +189,8 @@ impl Origins {
         }
     }
 
-    /// Returns the host that a request without a `Host` field (HTTP/1.0) is for; `None` if the
-    /// proxy has several.
+    /// Returns the host of the proxy's only origin, for requests without a `Host` field (HTTP/1.0); `None` if there are
+    /// several origins.
     pub(super) fn only_host(&self) -> Option<Authority> {
         let mut all = self.by_host.values().chain(&self.other);
         let (only, None) = (all.next()?, all.next()) else { return None };
@@ -199,7 +199,7 @@ impl Origins {
         host.or_else(|| canonical(server.authority.clone()))
     }
 
-    /// Returns the origin of a host, which is given with its port unless that is the scheme's
+    /// Returns the origin server for requests with this host, which is given with its port unless that is the scheme's
     /// default.
     pub(super) fn of(&self, host: &str) -> Option<Upstream> {
         self.by_host.get(host).or(self.other.as_ref()).cloned()

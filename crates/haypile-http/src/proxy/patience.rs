@@ -9,7 +9,7 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 
 use super::limits::Timer;
 
-/// A connection that breaks off when the other side takes no byte for a certain time.
+/// A connection that fails when the other side takes no byte of the sent data for a certain time.
 #[derive(Debug)]
 pub(super) struct Patient<T> {
     stream: T,

@@ -26,7 +26,8 @@ const SLASHES_BEFORE_PATH: u8 = 3;
 /// The most digits of a chunk's length that are read here.
 const MOST_DIGITS: u8 = 15;
 
-/// The framing of the last request that hyper has read on a connection, which says where the next one begins.
+/// The framing (body length) of the last request that hyper has read on a connection, by which the begin of the next
+/// request is found.
 #[derive(Clone, Debug)]
 pub(super) struct Framing(Arc<AtomicU64>);
 
@@ -40,7 +41,8 @@ impl Framing {
         Self(Arc::new(AtomicU64::new(Self::UNTOLD)))
     }
 
-    /// Takes note of a request as hyper has read it. It has to be called before more of the connection is read.
+    /// Records the body length of a request as hyper has read it. It has to be called before more of the connection is
+    /// read.
     pub(super) fn note<B: HttpBody>(&self, request: &Request<B>) {
         let may_become_other =
             request.method() == Method::CONNECT || request.headers().contains_key(UPGRADE);
@@ -234,8 +236,8 @@ fn has_lf(chunk: &[u8]) -> bool {
     chunk.iter().map(|byte| u8::from(*byte == b'\n')).fold(0, |found, is_lf| found | is_lf) != 0
 }
 
-/// Returns a path and query as the origin gets it, which hyper has read: where it is not certain that a head begins, it
-/// has some bytes that no URI may have.
+/// Returns a request's path and query with those bytes percent-encoded that no URI may have. hyper has read them as
+/// they are where it is not certain that a head begins.
 pub(super) fn encoded(path: PathAndQuery) -> PathAndQuery {
     if !path.as_str().bytes().any(is_raw) {
         return path;
@@ -244,7 +246,7 @@ pub(super) fn encoded(path: PathAndQuery) -> PathAndQuery {
     semantics::encoded(path.as_str()).try_into().unwrap_or(path)
 }
 
-/// The bytes that a client sends over a connection, with targets that hyper can read.
+/// A reader of a client's connection that percent-encodes the bytes of request targets which hyper would refuse.
 #[derive(Debug)]
 pub(super) struct EncodedTargets<T> {
     stream: T,
@@ -285,7 +287,8 @@ impl Held {
 }
 
 impl<T> EncodedTargets<T> {
-    /// Wraps the reading side of a connection at its begin. Each of its requests has to be noted in `framing` as it comes.
+    /// Wraps the reading side of a client's connection at its begin. Each of its requests has to be noted in `framing`
+    /// as it comes.
     pub(super) fn new(stream: T, framing: Framing) -> Self {
         let (held, encoded) = (Held::default(), Held::default());
         Self { stream, framing, place: Place::Begin, held, encoded }

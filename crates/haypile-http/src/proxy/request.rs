@@ -50,7 +50,7 @@ fn is_disguised(name: &str) -> bool {
         || (name.contains('_') && ["content-length", "transfer-encoding"].iter().any(is_other))
 }
 
-/// The client at the other end of a connection.
+/// The client of a connection to the proxy.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) address: IpAddr,
@@ -68,12 +68,12 @@ impl Client {
         Self { address, field, is_ending: AtomicBool::new(false), host: OnceLock::new() }
     }
 
-    /// Makes the next response on this connection the last one, with `Connection: close`.
+    /// Makes the next response on the client's connection the last one, with `Connection: close`.
     pub(super) fn end(&self) {
         self.is_ending.store(true, Ordering::Relaxed);
     }
 
-    /// Announces in the last response that the connection ends (`Connection: close`).
+    /// Announces in a response that the connection ends (`Connection: close`), if it is the last one on the connection.
     pub(super) fn announce_end<B>(&self, response: &mut Response<B>) {
         let is_other_protocol = response.status() == StatusCode::SWITCHING_PROTOCOLS;
         if self.is_ending.load(Ordering::Relaxed) && !is_other_protocol {
@@ -82,7 +82,7 @@ impl Client {
     }
 }
 
-/// The name that a proxy adds to `Via`, by which it recognizes messages that have passed it before.
+/// The name that a proxy adds to the `Via` field, by which it recognizes messages that have passed it before.
 #[derive(Debug)]
 pub(super) struct OwnName {
     name: String,
@@ -92,14 +92,14 @@ pub(super) struct OwnName {
 }
 
 impl OwnName {
-    /// Returns the proxy's name in `Via`, without blanks.
+    /// Creates the proxy's name for the `Via` field; `name` has no blanks.
     pub(super) fn new(name: String) -> Self {
         let via =
             |version| HeaderValue::try_from(format!("{version} {name}")).expect("a name is text");
         Self { via: via("1.1"), old_via: via("1.0"), name }
     }
 
-    /// Adds this proxy to the `Via` field of a message, with the version in which it came here.
+    /// Adds this proxy to the `Via` field of a message, with the HTTP version in which the message came here.
     pub(super) fn append_to(&self, headers: &mut HeaderMap, version: Version) {
         let via = if version == Version::HTTP_10 { &self.old_via } else { &self.via };
         headers.append(VIA, via.clone());
@@ -123,13 +123,13 @@ impl FromStr for TrustedField {
     }
 }
 
-/// A request that the proxy refuses, with the status code and the reason.
+/// The refusal of a client's request, with the status code and the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refused(pub(super) StatusCode, pub(super) &'static str);
 
-/// Checks a client's request and turns it into one for the origin: with an absolute URI, and
-/// without fields for this connection only. Returns the host that it asks for, which is `only_host`
-/// for an HTTP/1.0 request without one.
+/// Checks a client's request and turns it into one for the origin: with an absolute URI, and without fields for this
+/// connection only. Returns the host that the client asks for, which is `only_host` for an HTTP/1.0 request without
+/// one.
 pub(super) fn prepare(
     parts: &mut request::Parts,
     client: &Client,

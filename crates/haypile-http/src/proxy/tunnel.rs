@@ -16,7 +16,7 @@ use crate::cache::Body;
 /// The other bytes of a tunnel that are in memory at most, for each direction.
 const BUFFER_BYTES: usize = 16 << 10;
 
-/// Whether a request asks for a WebSocket, the only protocol that is tunnelled.
+/// Whether a request asks for a WebSocket, the only protocol that the proxy tunnels.
 pub(super) fn is_asked_for(parts: &request::Parts) -> bool {
     parts.method == Method::GET
         && parts.version == Version::HTTP_11
@@ -35,13 +35,14 @@ fn names(headers: &HeaderMap, name: &HeaderName, member: &str) -> bool {
     lines.flat_map(|line| line.split(',')).any(|other| other.trim().eq_ignore_ascii_case(member))
 }
 
-/// Adds the header fields that ask for a WebSocket, or agree to one.
+/// Adds the header fields that ask for a WebSocket, or agree to one (`Connection`, `Upgrade`).
 pub(super) fn add_fields(headers: &mut HeaderMap) {
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
 }
 
-/// Connects a client's connection with an origin's, as a WebSocket, if the origin agrees.
+/// Connects a client's connection with an origin's, as a WebSocket, if the origin's response
+/// agrees.
 pub(super) fn join(proxy: &Arc<Inner>, client: OnUpgrade, response: &mut Response<Body>) {
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         return;

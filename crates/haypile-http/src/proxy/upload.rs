@@ -13,14 +13,14 @@ use tokio::time::{Instant, timeout};
 
 use crate::cache::Body;
 
-/// The time since when an origin has been expected to take the next part of a request, or to
-/// answer; `None` while the client is expected to send, which has its own limit.
+/// The time since when an origin has been expected to take the next part of a request, or to answer; `None` while the
+/// client is expected to send, which has another limit.
 #[derive(Clone, Debug)]
 pub(super) struct OriginsTurn(Arc<Mutex<Option<Instant>>>);
 
 impl OriginsTurn {
-    /// Starts the origin's time, and returns the body, which records whether client or origin is
-    /// expected to act.
+    /// Starts the timer of an origin that gets a request, and returns the request's body, which records whether client
+    /// or origin is expected to act.
     pub(super) fn begin(body: Body) -> (Self, Body) {
         let turn = Self(Arc::new(Mutex::new(Some(Instant::now()))));
         // A body without bytes stays as it is: a request without one may be sent twice.
@@ -29,8 +29,8 @@ impl OriginsTurn {
         (turn, body)
     }
 
-    /// Returns the output of a future; `None` if the origin takes longer than the limit at any
-    /// time.
+    /// Returns the output of a future that sends a request; `None` if the origin keeps the future waiting longer than
+    /// the limit.
     pub(super) async fn bound<T>(
         &self,
         limit: Duration,

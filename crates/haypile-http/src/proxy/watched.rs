@@ -17,11 +17,11 @@ use super::batch::{Batch, Batches};
 use super::socket::Socket;
 use crate::cache::{Body, BodyError, Status};
 
-/// The status in the log of requests whose client disconnected before there was a response, as in
-/// nginx.
+/// The status code in the access log of requests whose client disconnected before there was a
+/// response, as in nginx.
 pub(super) const ABANDONED: u16 = 499;
 
-/// A request and its response, which are counted and logged when this is dropped.
+/// The observer of a request and its response, which counts and logs them when it is dropped.
 pub(super) struct Watch {
     proxy: Arc<Inner>,
     begun: Instant,
@@ -43,7 +43,7 @@ struct Logged {
     agent: Option<HeaderValue>,
 }
 
-/// The body of a response, which is watched until it has been sent or abandoned.
+/// The body of a response to a client, which is observed until it has been sent or abandoned.
 pub(super) struct Watched {
     body: Batches<Body>,
     watch: Watch,
@@ -53,7 +53,7 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Makes the body end when its client disconnects.
+    /// Returns the response body changed so that it ends when its client disconnects.
     pub(super) fn for_client(mut self, socket: Socket) -> Self {
         self.socket = Some(socket);
         self
@@ -61,7 +61,7 @@ impl Watched {
 }
 
 impl Watch {
-    /// Starts to watch a request as it was received.
+    /// Starts to observe a request of a client, as it was received.
     pub(super) fn new<B>(proxy: &Arc<Inner>, request: &Request<B>, client: IpAddr) -> Self {
         proxy.metrics.request_begins();
         let header = |name| request.headers().get(name).cloned();
@@ -78,14 +78,14 @@ impl Watch {
         Self { proxy, begun, logged, code: ABANDONED, status: None, sent_bytes: 0 }
     }
 
-    /// Records the absolute URI of the request for the log.
+    /// Records the absolute URI of the request for the access log.
     pub(super) fn has_target(&mut self, uri: &Uri) {
         if let Some(logged) = &mut self.logged {
             logged.uri = uri.clone();
         }
     }
 
-    /// Attaches the watch to the response, until its body has been sent.
+    /// Attaches the observer to the response, until its body has been sent.
     pub(super) fn follow(mut self, response: Response<Body>) -> Response<Watched> {
         let (mut parts, body) = response.into_parts();
         self.code = parts.status.as_u16();

@@ -16,8 +16,8 @@ pub(super) fn timed_out() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "the response did not come within the timeout")
 }
 
-/// A body that fails if it has not ended by a deadline, although another request that receives the
-/// same body has more time.
+/// A response body that fails if it has not ended by a deadline, although another request that
+/// receives the same body has more time.
 pub(super) struct BodyDeadline {
     body: Body,
     end: Pin<Box<Sleep>>,

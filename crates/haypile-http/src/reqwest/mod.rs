@@ -84,8 +84,8 @@ pub struct CacheMiddleware {
 }
 
 impl CacheMiddleware {
-    /// Returns a middleware with a cache in front of a client. What the client does itself, such as
-    /// following redirects, happens below the cache:
+    /// Creates a middleware with a cache in front of a `reqwest` client. What the client does itself, such as following
+    /// redirects, happens below the cache:
     ///
     /// - The response to a request that the client has redirected is passed on and not stored.
     /// - A body that the client has decoded is no longer what its `ETag` names. Switch decoding off
@@ -271,21 +271,21 @@ impl std::fmt::Debug for Stack {
 }
 
 impl CachingClientBuilder {
-    /// Returns a builder with a cache and with a builder of `reqwest`, whose settings apply except
-    /// those of redirects, `Referer` and content codings.
+    /// Creates a builder from a cache and a builder of `reqwest`, whose settings apply except those of redirects,
+    /// `Referer` and content codings.
     pub fn new(cache: HttpCache, client: ::reqwest::ClientBuilder) -> Self {
         let (default_headers, below) = (HeaderMap::new(), Stack(Vec::new()));
         Self { cache, client, default_headers, redirects: MOST_REDIRECTS, below }
     }
 
-    /// Sets the largest number of redirects to follow, 10 by default. With more, a request fails
-    /// with [`TooManyRedirects`]; with 0, redirects are returned as they are.
+    /// Sets the largest number of redirects that a request follows, 10 by default. With more, a request fails with
+    /// [`TooManyRedirects`]; with 0, redirects are returned as they are.
     pub fn redirects(mut self, most: usize) -> Self {
         self.redirects = most;
         self
     }
 
-    /// Sets header fields for all requests that do not have them, above the cache; unlike
+    /// Sets header fields for all requests that do not have them. They are added above the cache, unlike those of
     /// [`reqwest::ClientBuilder::default_headers`].
     pub fn default_headers(mut self, headers: HeaderMap) -> Self {
         self.default_headers = headers;
@@ -299,7 +299,7 @@ impl CachingClientBuilder {
         self
     }
 
-    /// Returns the `reqwest` client with the cache.
+    /// Builds the `reqwest` client with the cache in front of it.
     ///
     /// # Errors
     ///
@@ -309,8 +309,7 @@ impl CachingClientBuilder {
         Ok(reqwest_middleware::ClientBuilder::new(client).with(middleware).build())
     }
 
-    /// Returns the client and the cache's middleware separately, for a chain of middlewares that
-    /// ends with it.
+    /// Builds the client and the cache's middleware separately, for a chain of middlewares that ends with the cache.
     ///
     /// # Errors
     ///

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::cache::{Body, BoxError, CloseDelimited, FollowedRedirect, Origin};
 
-/// A `reqwest` client as an origin, with the caller's options for one request.
+/// A `reqwest` client that acts as the origin of the cache, with the caller's options for one request.
 #[derive(Clone, Debug)]
 pub(super) struct ClientOrigin {
     pub(super) client: ClientWithMiddleware,
@@ -76,7 +76,7 @@ pub(super) async fn from_reqwest(body: ::reqwest::Body) -> Result<Body, ::reqwes
     Ok(Body::full(body.collect().await?.to_bytes()))
 }
 
-/// Converts a body to one of `reqwest`.
+/// Converts a body of this crate to one of `reqwest`.
 pub(super) fn to_reqwest(body: Body) -> ::reqwest::Body {
     match body.in_memory() {
         Some(bytes) => bytes.into(),
@@ -84,7 +84,7 @@ pub(super) fn to_reqwest(body: Body) -> ::reqwest::Body {
     }
 }
 
-/// Wraps a body that only one thread may hold.
+/// Wraps a body that only one thread may hold into a body of `reqwest`.
 pub(super) fn wrap<B>(body: B) -> ::reqwest::Body
 where
     B: HttpBody<Data = Bytes> + Send + Unpin + 'static,

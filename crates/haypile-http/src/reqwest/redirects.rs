@@ -16,7 +16,8 @@ const FOR_ONE_ORIGIN: [HeaderName; 5] =
 #[error("more than {0} redirects")]
 pub struct TooManyRedirects(pub usize);
 
-/// A client that follows redirects, up to a number of them.
+/// The policy of following redirects: the number that a request has followed, and the largest
+/// number.
 #[derive(Clone, Debug)]
 pub(super) struct Redirects {
     most: usize,

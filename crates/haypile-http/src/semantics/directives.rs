@@ -8,7 +8,8 @@ use http::{HeaderMap, HeaderName};
 use super::list::{is_token, members, unquoted};
 use super::time::{LONGEST, seconds};
 
-/// The part of a response that a `Cache-Control` directive applies to.
+/// The part of a response that a `Cache-Control` directive applies to: nothing, some header fields,
+/// or everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
     /// The directive is not there.
@@ -21,17 +22,19 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Whether the directive applies to the whole response.
+    /// Whether the `Cache-Control` directive applies to the whole response.
     pub fn is_everything(&self) -> bool {
         *self == Self::Everything
     }
 
-    /// Returns the header fields that the directive names.
+    /// Returns the header fields that the `Cache-Control` directive names; none if it applies to
+    /// the whole response.
     pub fn fields(&self) -> &[HeaderName] {
         if let Self::Fields(fields) = self { fields } else { &[] }
     }
 
-    /// Widens the scope of a directive by another one of the same name.
+    /// Widens the scope of a `Cache-Control` directive by that of another directive of the same
+    /// name.
     pub(super) fn widen(&mut self, other: Self) {
         *self = match (std::mem::take(self), other) {
             (Self::Everything, _) | (_, Self::Everything) => Self::Everything,
@@ -44,8 +47,8 @@ impl Scope {
         };
     }
 
-    /// Parses the names of header fields in a directive. An empty or invalid list means the whole
-    /// response.
+    /// Parses the names of header fields in the value of a `Cache-Control` directive. An empty or
+    /// invalid list means the whole response.
     pub(super) fn named(list: &[u8]) -> Self {
         let names = list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
         let names: Result<Vec<_>, _> =
@@ -57,16 +60,17 @@ impl Scope {
     }
 }
 
-/// The cache directives of a response. Of contradictory or repeated ones, the stricter applies; a
-/// duration that cannot be parsed is zero.
+/// The `Cache-Control` directives of a response. Of contradictory or repeated ones, the stricter
+/// applies; a duration that cannot be parsed is zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a directive")]
 pub struct ResponseDirectives {
     /// `no-store`: the response may not be stored.
     pub no_store: bool,
-    /// `no-cache`: the response, or these fields of it, may not be reused without validation.
+    /// `no-cache`: the response, or the named header fields of it, may not be reused without
+    /// validation.
     pub no_cache: Scope,
-    /// `private`: the response, or these fields of it, are for one user.
+    /// `private`: the response, or the named header fields of it, are for one user.
     pub private: Scope,
     /// `public`: the response may be stored even if that needs a permission, such as after
     /// `Authorization`.
@@ -123,27 +127,28 @@ impl ResponseDirectives {
     }
 }
 
-/// The cache directives of a request. Of repeated ones, the stricter applies.
+/// The `Cache-Control` directives of a request. Of repeated ones, the stricter applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a directive")]
 pub struct RequestDirectives {
     /// `no-cache`: a stored response needs validation. `Pragma: no-cache` means the same without
     /// `Cache-Control`.
     pub no_cache: bool,
-    /// `no-store`: the response may not be stored.
+    /// `no-store`: the response to the request may not be stored.
     pub no_store: bool,
-    /// `only-if-cached`: only a stored response is wanted.
+    /// `only-if-cached`: the client wants only a stored response.
     pub only_if_cached: bool,
-    /// `no-transform`: the content may not be transformed.
+    /// `no-transform`: the content of the response may not be transformed.
     pub no_transform: bool,
-    /// `max-age`: the highest accepted age of a response.
+    /// `max-age`: the highest age of a stored response that the client accepts.
     pub max_age: Option<Duration>,
-    /// `min-fresh`: the time for which a response has to stay fresh.
+    /// `min-fresh`: the time for which a stored response has to stay fresh from now on.
     pub min_fresh: Option<Duration>,
-    /// `max-stale`: the longest time for which a response may have been stale.
+    /// `max-stale`: the longest time for which a stored response may have been stale when it is
+    /// served.
     pub max_stale: Option<Duration>,
-    /// `stale-if-error`: the longest time for which a response may have been stale if revalidation
-    /// fails (RFC 5861).
+    /// `stale-if-error`: the longest time for which a response may have been stale when it is
+    /// served because revalidation fails (RFC 5861).
     pub stale_if_error: Option<Duration>,
 }
 

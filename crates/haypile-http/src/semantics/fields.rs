@@ -54,8 +54,8 @@ static END_TO_END: [HeaderName; 23] = [
     VIA,
 ];
 
-/// Removes the header fields that are for one connection only: the known ones, and those that
-/// `Connection` names, as far as it may.
+/// Removes the header fields that are for one connection only (hop-by-hop): the known ones, and those that `Connection`
+/// may and does name.
 pub fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let hop_by_hop = HopByHop::of(headers);
     remove_those(headers, |name| hop_by_hop.contains(name));
@@ -87,17 +87,17 @@ fn is_hop_by_hop(name: &[u8]) -> bool {
     HOP_BY_HOP.iter().any(|known| name.eq_ignore_ascii_case(known.as_str().as_bytes()))
 }
 
-/// Removes the header fields that `is_meant` selects. Few messages have one, so that a search is
-/// faster than removing each possible name.
+/// Removes those header fields of a message that `is_meant` selects. Few messages have one, so that a search is faster
+/// than removing each possible name.
 pub(crate) fn remove_those(headers: &mut HeaderMap, is_meant: impl Fn(&HeaderName) -> bool) {
     while let Some(name) = headers.keys().find(|name| is_meant(name)).cloned() {
         headers.remove(&name);
     }
 }
 
-/// Returns the fields of a response that a cache stores: not those of the connection, nor those that
-/// the response lets it reuse only after validation (`no-cache="x"`) or, in a shared cache, only for
-/// one user (`private="x"`).
+/// Returns the header fields of a response that a cache stores: not those of the connection, nor those that the
+/// response lets it reuse only after validation (`no-cache="x"`) or, in a shared cache, only for one user
+/// (`private="x"`).
 pub fn storable_fields(rules: &Rules, headers: &HeaderMap) -> HeaderMap {
     let directives = rules.control(headers).directives;
     let mut stored = headers.clone();

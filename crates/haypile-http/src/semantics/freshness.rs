@@ -8,8 +8,8 @@ use http::{HeaderMap, StatusCode};
 use super::rules::{Control, Rules};
 use super::time::{LONGEST, date, since};
 
-/// The time for which a response is fresh, counted from its creation at the origin, and where it
-/// comes from.
+/// The time for which a response is fresh, counted from its creation at the origin, and whether the
+/// response states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lifetime {
     /// The response states its lifetime.
@@ -21,7 +21,7 @@ pub enum Lifetime {
 }
 
 impl Lifetime {
-    /// Returns the lifetime as a duration, zero if there is none.
+    /// Returns the lifetime of the response as a duration; zero if it is unknown.
     pub fn duration(self) -> Duration {
         match self {
             Self::Explicit(duration) | Self::Heuristic(duration) => duration,
@@ -30,14 +30,14 @@ impl Lifetime {
     }
 }
 
-/// Whether a response of this status may be reused without a stated lifetime (RFC 9110, section
-/// 15.1).
+/// Whether a response with this status code may be reused without a stated lifetime (RFC 9110,
+/// section 15.1).
 pub(super) fn is_heuristically_cacheable(status: StatusCode) -> bool {
     matches!(status.as_u16(), 200 | 203 | 204 | 206 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
 }
 
 impl Rules {
-    /// Returns for how long a response is fresh that was received at this time.
+    /// Returns the lifetime of a response: the time for which it is fresh.
     pub fn lifetime(
         &self,
         status: StatusCode,

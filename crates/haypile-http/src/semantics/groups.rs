@@ -14,9 +14,8 @@ const CACHE_GROUP_INVALIDATION: HeaderName = HeaderName::from_static("cache-grou
 const SURROGATE_KEY: HeaderName = HeaderName::from_static("surrogate-key");
 
 impl Rules {
-    /// Returns the distinct groups that a response is in: the strings of `Cache-Groups`, and in a
-    /// shared cache the words of `Surrogate-Key`. A `Cache-Groups` that is not a list of strings is
-    /// ignored.
+    /// Returns the distinct groups that a response belongs to: the strings of `Cache-Groups`, and in a shared cache the
+    /// words of `Surrogate-Key`. A `Cache-Groups` that is not a list of strings is ignored.
     pub fn groups(&self, headers: &HeaderMap) -> Vec<String> {
         let mut groups = strings(headers, &CACHE_GROUPS);
         if self.is_shared() {
@@ -31,9 +30,9 @@ impl Rules {
     }
 }
 
-/// Returns the distinct groups that a response to this method invalidates at its origin. A response
-/// to a safe method invalidates none, for whatever reason it says so, and neither does an error,
-/// after which nothing has changed.
+/// Returns the distinct groups of responses that a response invalidates at its origin (`Cache-Group-Invalidation`). A
+/// response to a safe method invalidates none, for whatever reason it says so, and neither does an error, after which
+/// nothing has changed.
 pub fn invalidated_groups(method: &Method, response: &response::Parts) -> Vec<String> {
     if !may_have_changed(method, response) {
         return Vec::new();

@@ -27,15 +27,15 @@ pub fn invalidated_by(method: &Method, target: &Target, response: &response::Par
     targets
 }
 
-/// Whether a response indicates that its request may have changed something: its method is unsafe,
-/// or unknown, and it is not an error.
+/// Whether a request may have changed something, by its response: its method is unsafe, or unknown,
+/// and the response is not an error.
 pub(super) fn may_have_changed(method: &Method, response: &response::Parts) -> bool {
     !method.is_safe() && (response.status.is_success() || response.status.is_redirection())
 }
 
-/// Whether a response asks a user's cache to forget everything from its origin (`Clear-Site-Data`):
-/// <https://www.w3.org/TR/clear-site-data/>, for secure origins alone. It is none of a shared
-/// cache's business, from which any user could clear it.
+/// Whether a response asks a user's private cache to forget everything from its origin
+/// (`Clear-Site-Data`): <https://www.w3.org/TR/clear-site-data/>, for secure origins alone. It is
+/// none of a shared cache's business, from which any user could clear it.
 pub fn clears_origin(rules: &Rules, target: &Uri, response: &response::Parts) -> bool {
     let means_cache = |member: &[u8]| [&b"\"cache\""[..], b"\"*\""].contains(&member);
     !rules.is_shared()

@@ -4,9 +4,8 @@ use std::iter;
 
 use http::{HeaderMap, HeaderName};
 
-/// Returns the members of a comma-separated list over all lines of a header field, without
-/// surrounding whitespace. Empty members are left out. A comma within a quoted string separates
-/// nothing.
+/// Returns the members of a comma-separated header field over all its lines, without surrounding
+/// whitespace. Empty members are left out. A comma within a quoted string separates nothing.
 pub(super) fn members<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,
@@ -50,13 +49,14 @@ fn member_end(line: &[u8], has_quotes: bool) -> Option<usize> {
     (!is_quoted).then(|| end.unwrap_or(line.len()))
 }
 
-/// Whether these bytes are a token (RFC 9110, section 5.6.2).
+/// Whether bytes of a header field are a token (RFC 9110, section 5.6.2).
 pub(super) fn is_token(bytes: &[u8]) -> bool {
     let is_sign = |byte: &u8| b"!#$%&'*+-.^_`|~".contains(byte);
     !bytes.is_empty() && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || is_sign(byte))
 }
 
-/// Returns the text of a quoted string, without its quotes and escapes; `None` if it is not one.
+/// Returns the text of a quoted string in a header field, without its quotes and escapes; `None` if
+/// it is not one.
 pub(super) fn unquoted(bytes: &[u8]) -> Option<Vec<u8>> {
     let inner = bytes.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     let mut text = Vec::with_capacity(inner.len());

@@ -10,17 +10,17 @@ use http::{HeaderMap, StatusCode, response};
 
 use super::time::{date, since};
 
-/// The position of a partial response's bytes in the whole body.
+/// The position of a partial response's (206) bytes in the whole body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartPlace {
-    /// The range of bytes that the partial response has.
+    /// The range of bytes of the whole body that the partial response has.
     pub range: Range<u64>,
     /// The length of the whole body, in bytes.
     pub whole: u64,
 }
 
-/// Returns which part of the whole body a response has; `None` unless it has exactly one part of a
-/// body of known length.
+/// Returns the position of a partial response (206) in the whole body; `None` unless it has exactly
+/// one part of a body of known length.
 pub fn place(status: StatusCode, headers: &HeaderMap) -> Option<PartPlace> {
     let mut kinds = headers.get_all(CONTENT_TYPE).iter();
     let is_several = kinds.any(|kind| {
@@ -62,8 +62,8 @@ pub fn strong_date(headers: &HeaderMap) -> Option<&HeaderValue> {
     (since(sent, changed) >= Duration::from_secs(1)).then(|| &headers[LAST_MODIFIED])
 }
 
-/// Returns the head of the whole response, made of that of a partial one. `None` if the part cannot
-/// be combined with others (RFC 9111, section 3.4).
+/// Returns the head of the whole response, made from that of a partial response (206). `None` if
+/// the part cannot be combined with others (RFC 9111, section 3.4).
 pub fn whole_of(part: &response::Parts) -> Option<(response::Parts, PartPlace)> {
     let place = place(part.status, &part.headers)?;
     strong_tag(&part.headers)?;

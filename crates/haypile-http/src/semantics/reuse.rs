@@ -44,12 +44,12 @@ pub(crate) struct Assessment {
     /// The time for which the stored response is fresh, from its creation on.
     pub(crate) lifetime: Duration,
     pub(crate) age: Duration,
-    /// Whether the request's directives refuse the response although it is fresh.
+    /// Whether the request's directives (such as `no-cache`) refuse the stored response although it is fresh.
     pub(crate) is_refused_by_request: bool,
 }
 
 impl Rules {
-    /// Decides how a stored response may be used for a request at this time.
+    /// Decides how a stored response may be used for a request at the time `now`.
     pub fn reuse(&self, request: &request::Parts, stored: &Stored, now: SystemTime) -> Reuse {
         let asked = RequestDirectives::read(&request.headers);
         let terms = Terms::of(self, stored);
@@ -57,10 +57,10 @@ impl Rules {
         assessment.map_or(Reuse::Other, |assessment| assessment.reuse)
     }
 
-    /// Decides like [`reuse`](Self::reuse), with the request's directives given, and returns the
-    /// reasons as well; `None` if the response answers another request. A response that a soft
-    /// purge made stale is served while it is revalidated, if stale responses may be served, for as
-    /// long as it would otherwise be fresh.
+    /// Decides how a stored response may be used, like [`reuse`](Self::reuse), with the request's directives given, and
+    /// returns the reasons as well; `None` if the response answers another request. A response that a soft purge made
+    /// stale is served while it is revalidated, if stale responses may be served, for as long as it would otherwise be
+    /// fresh.
     pub(crate) fn assess(
         &self,
         request: &HeaderMap,

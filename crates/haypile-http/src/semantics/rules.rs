@@ -20,46 +20,44 @@ pub enum Sharing {
     Private,
 }
 
-/// The rules that an HTTP cache follows. [`shared`](Self::shared) and [`private`](Self::private)
-/// are those of the standards.
+/// The rules that an HTTP cache follows (RFC 9111). [`shared`](Self::shared) and [`private`](Self::private) are those
+/// of the standards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// The users of the cache: one, or several.
+    /// The users of the cache: one (private), or several (shared).
     pub sharing: Sharing,
-    /// The targeted header fields that this cache follows (RFC 9213), the most specific first. If
-    /// one is valid, `Cache-Control` and `Expires` are ignored.
+    /// The targeted header fields that this cache follows (RFC 9213), such as `CDN-Cache-Control`, the most specific
+    /// first. If one is valid, `Cache-Control` and `Expires` are ignored.
     pub targeted: Vec<HeaderName>,
     /// Whether a shared cache stores responses with `Set-Cookie`, and so gives the cookies of one
     /// user to others; for origins whose cookies identify nobody.
     pub stores_set_cookie: bool,
-    /// The heuristic lifetime of a response that states none, in per cent of its age when it was
-    /// sent: 10 (RFC 9111, section 4.2.2).
+    /// The heuristic lifetime of a response that states none, in per cent of the time from its `Last-Modified` until it
+    /// was sent: 10 (RFC 9111, section 4.2.2).
     pub heuristic_percent: u32,
     /// The longest heuristic lifetime of a response that states none: a day.
     pub heuristic_limit: Duration,
     /// The longest time for which a response may have been stale when it is served because the
     /// origin fails, if neither side states a time: a day.
     pub stale_limit: Duration,
-    /// The time for which a response may be served after its lifetime while it is revalidated,
-    /// unless it forbids that; `None` for no such time. A longer `stale-while-revalidate` of the
-    /// response has precedence.
+    /// The time after its lifetime for which a response may be served while it is revalidated, unless the response
+    /// forbids that; `None` for no such time. A longer `stale-while-revalidate` of the response has precedence.
     pub serve_stale: Option<Duration>,
-    /// The lifetime of a response that states none, in place of the heuristic one; `None` for the
-    /// heuristic one.
+    /// The lifetime of responses that state none; `None` to estimate it heuristically.
     pub default_lifetime: Option<Duration>,
-    /// The cookies that decide nothing about responses, so that a lifetime may be guessed though a
-    /// request has them, and that `Vary: Cookie` does not mean.
+    /// The cookies on which responses do not depend: the cache ignores them in `Vary: Cookie`, and may guess a lifetime
+    /// though a request has them.
     pub ignored_cookies: IgnoredCookies,
     /// Whether content codings that are not registered (IANA) make a difference in
     /// `Vary: Accept-Encoding`. Off unless the origin sends one: clients could make variants by
     /// inventing names.
     pub keeps_unknown_codings: bool,
-    /// Whether bodies are stored whose end only the end of the connection marks. A body that breaks off
-    /// with an error is never stored.
+    /// Whether the cache stores bodies whose end only the end of the connection marks. A body that breaks off with an
+    /// error is never stored.
     pub stores_close_delimited: bool,
 }
 
-/// The cookies of requests that do not influence responses.
+/// The cookies of requests that the cache ignores, because responses do not depend on them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IgnoredCookies {
     /// The cookies with these names.
@@ -75,12 +73,12 @@ impl Default for IgnoredCookies {
 }
 
 impl IgnoredCookies {
-    /// Whether no cookie is ignored.
+    /// Whether the cache ignores no cookies of requests.
     pub(super) fn is_none(&self) -> bool {
         matches!(self, Self::Named(names) if names.is_empty())
     }
 
-    /// Returns the cookies of a request that are not ignored, in their order; `None` if there are none.
+    /// Returns the cookies of a request that the cache does not ignore, in their order; `None` if there are none.
     pub(super) fn left_of(&self, request: &HeaderMap) -> Option<Vec<u8>> {
         let Self::Named(names) = self else { return None };
         let pairs = pairs(request).filter(|pair| !is_named(names, pair));
@@ -109,7 +107,7 @@ fn is_named(names: &[String], pair: &[u8]) -> bool {
 }
 
 impl Rules {
-    /// Returns the rules for a cache of several users, which follows `CDN-Cache-Control` as well.
+    /// Returns the rules for a shared cache (of several users), which follows `CDN-Cache-Control` as well.
     pub fn shared() -> Self {
         const DAY: Duration = Duration::from_hours(24);
         Self {
@@ -127,7 +125,7 @@ impl Rules {
         }
     }
 
-    /// Returns the rules for a cache of one user.
+    /// Returns the rules for a private cache (of one user).
     pub fn private() -> Self {
         Self { sharing: Sharing::Private, targeted: Vec::new(), ..Self::shared() }
     }
@@ -140,9 +138,9 @@ impl Rules {
                 || !self.ignored_cookies.include_all_of(request))
     }
 
-    /// Whether only a guess would give a response to others that may be of this request's user. One without a lifetime
-    /// is among them: another cache on the same store could guess one later, or serve it while the origin fails. What is
-    /// validated each time is not.
+    /// Whether a response that may be personal to this request's user would be served to others by a guessed lifetime.
+    /// One without a lifetime is among them: another cache on the same store could guess one later, or serve it while
+    /// the origin fails. What is validated each time is not.
     pub(super) fn guesses_about_user(
         &self,
         control: &Control,
@@ -154,7 +152,7 @@ impl Rules {
             && self.may_be_personal(request)
     }
 
-    /// Returns what makes a difference where `Vary` names a field.
+    /// Returns the parts of header fields that these rules ignore when a `Vary` names the fields.
     pub(crate) fn selection(&self) -> Selection<'_> {
         let keeps_unknown_codings = self.keeps_unknown_codings;
         Selection { ignored_cookies: Some(&self.ignored_cookies), keeps_unknown_codings }
@@ -164,7 +162,7 @@ impl Rules {
         self.sharing == Sharing::Shared
     }
 
-    /// Parses the cache directives of a response that apply to this cache.
+    /// Parses the cache directives of a response that apply to this cache, from targeted fields or `Cache-Control`.
     pub(super) fn control(&self, headers: &HeaderMap) -> Control {
         let targeted = self.targeted.iter().find_map(|name| targeted::read(headers, name));
         let is_targeted = targeted.is_some();
@@ -176,8 +174,8 @@ impl Rules {
     }
 }
 
-/// A header field of stored responses, never sent to clients: the lifetime that a program has set,
-/// in seconds.
+/// The name of a header field of stored responses, never sent to clients: the lifetime that a program has set, in
+/// seconds.
 pub(crate) const OWN_LIFETIME: HeaderName = HeaderName::from_static("haypile-lifetime");
 
 /// Sets the lifetime of a response, in place of the one that it states.
@@ -185,11 +183,11 @@ pub(crate) fn set_lifetime(response: &mut HeaderMap, lifetime: Duration) {
     response.insert(OWN_LIFETIME, lifetime.as_secs().into());
 }
 
-/// The directives of a response that count for one cache.
+/// The cache directives of a response that apply to one cache.
 #[derive(Debug)]
 pub(super) struct Control {
     pub(super) directives: ResponseDirectives,
-    /// Whether the directives are from a targeted field, so that `Expires` is ignored.
+    /// Whether the directives are from a targeted field such as `CDN-Cache-Control`, so that `Expires` is ignored.
     pub(super) is_targeted: bool,
 }
 
@@ -200,7 +198,7 @@ impl Control {
         directives.public || directives.must_revalidate || directives.s_maxage.is_some()
     }
 
-    /// Whether a stale response may never be reused without validation.
+    /// Whether the stale response may never be reused without validation.
     pub(super) fn forbids_stale(&self, rules: &Rules) -> bool {
         let directives = &self.directives;
         let of_shared = directives.proxy_revalidate || directives.s_maxage.is_some();

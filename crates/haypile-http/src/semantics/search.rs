@@ -9,7 +9,8 @@ use super::list::joined;
 
 const NO_VARY_SEARCH: HeaderName = HeaderName::from_static("no-vary-search");
 
-/// The rule of a response (`No-Vary-Search`) on which query parameters decide the response.
+/// The rule of a response (`No-Vary-Search`) on which query parameters of the URL decide the
+/// response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SearchRule {
     /// Whether the order of parameters of different names makes no difference.
@@ -26,7 +27,7 @@ enum Parameters {
 }
 
 impl SearchRule {
-    /// Returns the `No-Vary-Search` rule of a response; `None` if it has none or an invalid one, so
+    /// Reads the `No-Vary-Search` rule of a response; `None` if it has none or an invalid one, so
     /// that the whole query decides.
     pub fn of(response: &HeaderMap) -> Option<Self> {
         if !response.contains_key(NO_VARY_SEARCH) {
@@ -35,7 +36,8 @@ impl SearchRule {
         Self::parse(&joined(response, &NO_VARY_SEARCH))
     }
 
-    /// Parses the text of a `No-Vary-Search` field.
+    /// Parses the text of a `No-Vary-Search` field; `None` if it is invalid, or makes the whole
+    /// query decide.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let dictionary: Dictionary = Parser::new(text).parse().ok()?;
         let is_unordered = match dictionary.get("key-order") {
@@ -59,7 +61,7 @@ impl SearchRule {
         (!says_nothing).then_some(rule)
     }
 
-    /// Returns the text of a `No-Vary-Search` field with the same rule.
+    /// Returns the rule on query parameters as the text of a `No-Vary-Search` field.
     pub(crate) fn text(&self) -> String {
         let quoted = |name: &String| {
             let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
@@ -73,8 +75,8 @@ impl SearchRule {
         }
     }
 
-    /// Returns the deciding part of a query in a normal form, which is equal for queries with the
-    /// same response.
+    /// Returns the deciding part of a URL's query in a normal form, which is equal for queries with
+    /// the same response.
     pub fn deciding(&self, query: &str) -> String {
         let mut pairs: Vec<_> = form_urlencoded::parse(query.as_bytes())
             .filter(|(name, _)| match &self.parameters {

@@ -60,7 +60,7 @@ pub enum NotStored {
 }
 
 impl NotStored {
-    /// Whether the reason is about the request, so that a response to another request for the same
+    /// Whether the response is not stored because of its request, so that a response to another request for the same
     /// URL may be stored.
     pub(crate) fn is_of_request(self) -> bool {
         use NotStored::{Authorization, Conditional, Method, Personal, RequestNoStore};
@@ -69,8 +69,8 @@ impl NotStored {
 }
 
 impl Rules {
-    /// Whether a complete response to a request may be stored; if not, returns why. Only the fields
-    /// that [`storable_fields`] returns are stored.
+    /// Checks whether a complete response to a request may be stored; if not, returns why. Only the fields that
+    /// [`storable_fields`] returns are stored.
     pub fn may_store(
         &self,
         request: &request::Parts,
@@ -133,8 +133,8 @@ impl Rules {
         !self.is_shared() || self.control(response).permits_sharing()
     }
 
-    /// Whether storing a response received at this time is of use: it is fresh for a while, can be
-    /// validated, or may be served if the origin fails.
+    /// Whether it is of use to store a response: it is fresh for a while, can be validated, or may be served if the
+    /// origin fails.
     pub fn is_useful(&self, response: &response::Parts, received: SystemTime) -> bool {
         let headers = &response.headers;
         let control = self.control(headers);

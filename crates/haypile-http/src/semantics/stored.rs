@@ -9,23 +9,25 @@ use super::list::members;
 use super::time::{LONGEST, date, seconds, since};
 use super::vary::{Selection, Variant};
 
-/// The head of a stored response, and when it was requested and received.
+/// The head of a stored response, with the times at which it was requested and received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// The status code of the response.
+    /// The status code of the stored response.
     pub status: StatusCode,
-    /// The header fields of the response.
+    /// The header fields of the stored response.
     pub headers: HeaderMap,
-    /// The requests that the response answers; `None` if it answers only its own.
+    /// The variant of the URL: the requests that the stored response answers, by `Vary`; `None` if it answers only its
+    /// own.
     pub variant: Option<Variant>,
-    /// The time at which the request was sent.
+    /// The time at which the request for the stored response was sent.
     pub requested: SystemTime,
-    /// The time at which the response was received.
+    /// The time at which the stored response was received.
     pub received: SystemTime,
 }
 
 impl Stored {
-    /// Returns the head of the response to a request, which was sent and received at these times.
+    /// Creates the head of a stored response from a request and its response, with the times at which they were sent
+    /// and received.
     pub fn new(
         request: &request::Parts,
         response: response::Parts,
@@ -35,7 +37,8 @@ impl Stored {
         Self::selected(Selection::default(), request, response, requested, received)
     }
 
-    /// Returns the head as [`new`](Self::new) does, for a cache to which parts of fields make no difference.
+    /// Creates the head of a stored response as [`new`](Self::new) does, for a cache that ignores some parts of header
+    /// fields in `Vary`.
     pub(crate) fn selected(
         selection: Selection<'_>,
         request: &request::Parts,
@@ -54,7 +57,7 @@ impl Stored {
         self.age_at_receipt().saturating_add(since(now, self.received)).min(LONGEST)
     }
 
-    /// Returns the age that the response had when it came.
+    /// Returns the age that the response already had when it was received.
     pub(super) fn age_at_receipt(&self) -> Duration {
         let sent = date(&self.headers, &DATE).ok().flatten();
         let apparent = sent.map_or(Duration::ZERO, |sent| since(self.received, sent));

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use http::Uri;
 use url::Url;
 
-/// The reason why a URI is not the target of a request.
+/// The reason why a URI is not the target of an HTTP request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
@@ -33,7 +33,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Returns the normalized URL of an absolute URI.
+    /// Returns the normalized URL of an absolute URI, by which responses are stored.
     pub fn of(uri: &Uri) -> Result<Self, TargetError> {
         let scheme = uri.scheme_str().unwrap_or_default();
         let schemes = [("http", 80), ("https", 443)];
@@ -70,12 +70,12 @@ impl Target {
         Ok(Self { text, origin_bytes })
     }
 
-    /// Returns the URL's scheme, host and port.
+    /// Returns the scheme, host and port of the URL as text.
     pub fn origin(&self) -> &str {
         &self.text[..self.origin_bytes]
     }
 
-    /// Returns the URL's path and query.
+    /// Returns the path and query of the URL as text.
     pub fn path(&self) -> &str {
         &self.text[self.origin_bytes..]
     }
@@ -85,14 +85,14 @@ impl Target {
         &self.text
     }
 
-    /// Returns the target with the bytes percent-encoded that no URI may have; `None` if it has none of them.
+    /// Returns the URL with those bytes percent-encoded that no URI may have; `None` if it has none of them.
     pub(crate) fn encoded(&self) -> Option<Self> {
         let text = encoded(&self.text);
         (text != self.text).then_some(Self { text, origin_bytes: self.origin_bytes })
     }
 
-    /// Returns the target that a reference in a response of this target leads to; `None` if it
-    /// leads to no target.
+    /// Returns the URL that a reference (such as a `Location`) in a response from this URL leads to; `None` if that is
+    /// invalid.
     pub(super) fn resolve(&self, reference: &[u8]) -> Option<Self> {
         let reference = str::from_utf8(reference).ok()?;
         let mut url = Url::parse(&self.text).ok()?.join(reference).ok()?;
@@ -102,12 +102,12 @@ impl Target {
     }
 }
 
-/// Whether no path and no query may have a byte (RFC 3986, section 3.3), though clients send it.
+/// Whether a byte is not allowed in the path and query of a URI (RFC 3986, section 3.3), though clients send it.
 pub(crate) fn is_raw(byte: u8) -> bool {
     matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' | 0x80..)
 }
 
-/// Returns a URL with the bytes of its path and query percent-encoded that no URI may have.
+/// Returns a URL in which those bytes of its path and query are percent-encoded that no URI may have.
 pub(crate) fn encoded(url: &str) -> String {
     let host = url.find("://").map_or(0, |end| end + "://".len());
     let path = url[host..].find(['/', '?']).map_or(url.len(), |end| host + end);
@@ -122,7 +122,7 @@ pub(crate) fn encoded(url: &str) -> String {
     String::from_utf8(text).expect("bytes of a path that are not ASCII are encoded")
 }
 
-/// Adds a byte to a text, percent-encoded.
+/// Appends a byte to a text in percent-encoded form, such as `%C3`.
 pub(crate) fn push_encoded(text: &mut Vec<u8>, byte: u8) {
     const DIGITS: [u8; 16] = *b"0123456789ABCDEF";
     let digits = [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]);

@@ -9,8 +9,8 @@ use super::directives::{ResponseDirectives, Scope};
 use super::list::joined;
 use super::time::LONGEST;
 
-/// Parses a targeted cache-control field. Returns `None` if it is absent, empty or invalid, so that
-/// it is ignored.
+/// Parses a targeted cache-control field of a response, such as `CDN-Cache-Control`. Returns `None`
+/// if it is absent, empty or invalid, so that it is ignored.
 pub(super) fn read(headers: &HeaderMap, name: &HeaderName) -> Option<ResponseDirectives> {
     // Most responses have none.
     if !headers.contains_key(name) {

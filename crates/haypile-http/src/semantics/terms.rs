@@ -10,8 +10,8 @@ use super::rules::{Control, Rules};
 use super::stored::Stored;
 use super::time::{LONGEST, since};
 
-/// The directives, the lifetime and the age of a stored response under the rules of one cache. They follow from the
-/// head of the response, and take longer to read there than all else that decides about a hit.
+/// The parsed directives, lifetime and age of a stored response under the rules of one cache. They follow from the head
+/// of the response, and take longer to read there than all else that decides about a hit.
 #[derive(Debug)]
 pub(crate) struct Terms {
     pub(super) control: Control,
@@ -22,7 +22,7 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// Reads the terms of a response.
+    /// Parses the directives, the lifetime and the age of a stored response from its head.
     pub(crate) fn of(rules: &Rules, stored: &Stored) -> Self {
         let control = rules.control(&stored.headers);
         let received = stored.received;
@@ -32,24 +32,25 @@ impl Terms {
         Self { control, lifetime, sets_cookie, age_at_receipt, received }
     }
 
-    /// Returns the age that [`Stored::age`] returns.
+    /// Returns the age of the stored response, which equals that of [`Stored::age`].
     pub(super) fn age(&self, now: SystemTime) -> Duration {
         self.age_at_receipt.saturating_add(since(now, self.received)).min(LONGEST)
     }
 }
 
-/// The terms of a response, where they have been read. They follow from its head, so that responses with the same head
-/// are equal whether they have been or not.
+/// The parsed directives, lifetime and age of a stored response, if they have been parsed. They follow from its head,
+/// so that responses with the same head are equal whether they have been or not.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KnownTerms(Option<Arc<Terms>>);
 
 impl KnownTerms {
-    /// Reads the terms of a response, to be kept with it.
+    /// Parses the directives, the lifetime and the age of a stored response, to be kept with it.
     pub(crate) fn of(rules: &Rules, stored: &Stored) -> Self {
         Self(Some(Arc::new(Terms::of(rules, stored))))
     }
 
-    /// Returns the terms of a response with this head, which are read if they have not been yet.
+    /// Returns the directives, the lifetime and the age of a stored response, which are parsed if they have not been
+    /// yet.
     pub(crate) fn or_read(&self, rules: &Rules, stored: &Stored) -> Arc<Terms> {
         self.0.clone().unwrap_or_else(|| Arc::new(Terms::of(rules, stored)))
     }

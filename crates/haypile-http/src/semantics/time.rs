@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 /// The longest duration in a header field; longer ones count as this one (RFC 9111, section 1.2.2).
 pub(super) const LONGEST: Duration = Duration::from_secs(1 << 31);
 
-/// Parses a number of seconds in a header field, at most [`LONGEST`].
+/// Parses a number of seconds in a header field, at most [`LONGEST`]; `None` if it is not a number.
 pub(super) fn seconds(digits: &[u8]) -> Option<Duration> {
     if digits.is_empty() {
         return None;
@@ -55,8 +55,7 @@ fn parse_date(value: &HeaderValue) -> Option<SystemTime> {
     httpdate::parse_http_date(&canonical.replace(" Gmt", " GMT")).ok()
 }
 
-/// Returns the duration from `earlier` to `later`; zero if it is negative, because clocks step
-/// back.
+/// Returns the time from `earlier` to `later`; zero if it is negative, because clocks step back.
 pub(super) fn since(later: SystemTime, earlier: SystemTime) -> Duration {
     later.duration_since(earlier).unwrap_or_default()
 }

@@ -23,7 +23,7 @@ static OF_THE_BODY: [http::HeaderName; 6] = [
     http::HeaderName::from_static("content-md5"),
 ];
 
-/// The request fields that state conditions, such as `If-None-Match`.
+/// The names of the request fields that state conditions, such as `If-None-Match`.
 pub(super) static CONDITIONS: [http::HeaderName; 5] =
     [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE, IF_RANGE];
 
@@ -60,8 +60,9 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// Replaces a request's conditions by the validators of stored responses, and removes its range, so
-/// that the origin tells which of them is current. Returns whether there is a validator.
+/// Replaces a request's conditions by the validators (`ETag`, `Last-Modified`) of stored responses,
+/// and removes its range, so that the origin tells which of them is current. Returns whether there
+/// is a validator.
 pub fn add_validators(request: &mut HeaderMap, stored: &[&Stored]) -> bool {
     for name in CONDITIONS.iter().chain([&RANGE]) {
         request.remove(name);
@@ -81,7 +82,8 @@ pub fn add_validators(request: &mut HeaderMap, stored: &[&Stored]) -> bool {
     request.contains_key(IF_NONE_MATCH) || request.contains_key(IF_MODIFIED_SINCE)
 }
 
-/// The answer that a request's conditions demand for a stored response: whole, 304 and so on.
+/// The answer that a request's conditions demand where a stored response matches: the whole
+/// response, a 304, or the origin's decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The response as it is.
@@ -92,7 +94,8 @@ pub enum Answer {
     Forward,
 }
 
-/// Evaluates the conditions of a request against a stored response (RFC 9111, section 4.3.2).
+/// Evaluates the conditions of a request, such as `If-None-Match`, against a stored response (RFC
+/// 9111, section 4.3.2).
 pub fn answer(request: &HeaderMap, stored: &Stored) -> Answer {
     if request.contains_key(IF_MATCH) || request.contains_key(IF_UNMODIFIED_SINCE) {
         return Answer::Forward;
@@ -128,8 +131,8 @@ fn names(mut list: &[u8], own: Tag<'_>) -> bool {
     false
 }
 
-/// Returns the indices of the stored responses that a 304 freshens (RFC 9111, section 4.3.4). They
-/// are given from the latest to the oldest.
+/// Returns the indices of those stored responses that a 304 of the origin makes fresh again (RFC
+/// 9111, section 4.3.4). They are given from the latest to the oldest.
 pub fn freshened(not_modified: &HeaderMap, stored: &[&Stored]) -> Vec<usize> {
     let numbers = 0..stored.len();
     if let Some(tag) = Tag::of(not_modified) {
@@ -153,8 +156,8 @@ pub fn freshened(not_modified: &HeaderMap, stored: &[&Stored]) -> Vec<usize> {
     if stored.len() == 1 { vec![0] } else { Vec::new() }
 }
 
-/// Whether the response to a HEAD matches a stored response to a GET, and so freshens it (RFC 9111,
-/// section 4.3.5). Otherwise it makes the stored one stale.
+/// Whether the response to a HEAD matches a stored response to a GET, and so makes it fresh again
+/// (RFC 9111, section 4.3.5). Otherwise it makes the stored one stale.
 pub fn head_freshens(head: &HeaderMap, stored: &Stored) -> bool {
     [ETAG, LAST_MODIFIED, CONTENT_LENGTH].iter().all(|name| {
         let mut lines = head.get_all(name).iter().peekable();
@@ -162,8 +165,8 @@ pub fn head_freshens(head: &HeaderMap, stored: &Stored) -> bool {
     })
 }
 
-/// Replaces the header fields of a stored response by those of a 304 or of a HEAD, except those
-/// about the body (RFC 9111, section 3.2). Its age counts from the validation on.
+/// Replaces the header fields of a stored response by those of a 304 or of a response to a HEAD,
+/// except those about the body (RFC 9111, section 3.2). Its age counts from the validation on.
 pub fn freshen(rules: &Rules, stored: &mut HeaderMap, fresh: &HeaderMap) {
     let fresh = storable_fields(rules, fresh);
     stored.remove(AGE);
@@ -175,8 +178,8 @@ pub fn freshen(rules: &Rules, stored: &mut HeaderMap, fresh: &HeaderMap) {
     }
 }
 
-/// Whether an answer to a validation is a failure of the origin, so that the stored response may be
-/// served instead (RFC 5861, section 4).
+/// Whether the status code of a response to a validation means a failure of the origin, so that the
+/// stored response may be served instead (RFC 5861, section 4).
 pub fn is_failure(status: StatusCode) -> bool {
     matches!(status.as_u16(), 500 | 502 | 503 | 504)
 }

@@ -27,30 +27,30 @@ const CODINGS: [&[u8]; 10] = [
     b"zstd",
 ];
 
-/// The parts of selecting fields that make no difference to a cache.
+/// The parts of request fields that a cache ignores when a response's `Vary` names the fields.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Selection<'a> {
-    /// The cookies that no response depends on.
+    /// The cookies of requests that the cache ignores in `Vary: Cookie`, because no response depends on them.
     pub(crate) ignored_cookies: Option<&'a IgnoredCookies>,
-    /// Whether content codings count that are not registered.
+    /// Whether the cache distinguishes content codings that are not registered (IANA).
     pub(crate) keeps_unknown_codings: bool,
 }
 
 /// The refusal of `identity` in a set of codings.
 const REFUSED_IDENTITY: &[u8] = b"identity;q=0";
 
-/// The request that a stored response answers, as far as `Vary` selects it.
+/// The variant of a URL that a stored response is: the values of the request's fields that its `Vary` names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variant(Vec<(HeaderName, Option<Vec<u8>>)>);
 
 impl Variant {
-    /// Returns the values of a request's fields that the `Vary` of its response names. `None` for a
-    /// response that answers only this one request (`*`), or if `Vary` is invalid.
+    /// Returns the variant of a URL that a response is: the values of the request's fields that its `Vary` names.
+    /// `None` for a response that answers only this one request (`*`), or if `Vary` is invalid.
     pub fn of(request: &HeaderMap, response: &HeaderMap) -> Option<Self> {
         Self::selected(Selection::default(), request, response)
     }
 
-    /// Returns them as [`of`](Self::of) does, without what makes no difference to a cache.
+    /// Returns the variant of a response as [`of`](Self::of) does, without the parts of fields that the cache ignores.
     pub(crate) fn selected(
         selection: Selection<'_>,
         request: &HeaderMap,
@@ -68,7 +68,7 @@ impl Variant {
         names.iter().map(field).collect::<Option<_>>().map(Self)
     }
 
-    /// Returns the fields of a request by these names, which are in order.
+    /// Returns the variant that a request asks for, by the names of the deciding header fields, which are in order.
     pub(crate) fn of_fields(
         selection: Selection<'_>,
         request: &HeaderMap,
@@ -78,22 +78,23 @@ impl Variant {
         Self(names.iter().map(field).collect())
     }
 
-    /// Whether a request has the same values of the fields in `Vary`.
+    /// Whether a request asks for this variant: it has the same values of the fields in `Vary`.
     pub fn matches(&self, request: &HeaderMap) -> bool {
         self.matches_under(Selection::default(), request)
     }
 
-    /// Whether a request has the same selecting fields, as far as they make a difference to a cache.
+    /// Whether a request asks for this variant, under the rules of a cache that ignores some parts of fields.
     pub(crate) fn matches_under(&self, selection: Selection<'_>, request: &HeaderMap) -> bool {
         self.0.iter().all(|(name, value)| *value == normalized(selection, request, name))
     }
 
-    /// Returns the set of codings that the request accepts; `None` if the response does not vary by it.
+    /// Returns the set of content codings that the variant's request accepts; `None` if the response does not vary by
+    /// it.
     pub(crate) fn codings(&self) -> Option<&CodingSet> {
         self.0.iter().find(|(name, _)| *name == ACCEPT_ENCODING).map(|(_, set)| set)
     }
 
-    /// Returns the variant with another value in the place of its set of codings.
+    /// Returns the variant with another value in place of its set of accepted content codings.
     pub(crate) fn with_codings(&self, value: &[u8]) -> Self {
         let mut other = self.clone();
         for (name, set) in &mut other.0 {
@@ -104,17 +105,17 @@ impl Variant {
         other
     }
 
-    /// Returns the fields in `Vary` with their normalized values, ordered by name.
+    /// Returns the request fields that decide the variant, with their normalized values, ordered by name.
     pub(crate) fn fields(&self) -> &[(HeaderName, Option<Vec<u8>>)] {
         &self.0
     }
 
-    /// Returns the variant that has these [`fields`](Self::fields).
+    /// Returns the variant that has these [`fields`](Self::fields) of requests with their values.
     pub(crate) fn from_fields(fields: Vec<(HeaderName, Option<Vec<u8>>)>) -> Self {
         Self(fields)
     }
 
-    /// Returns bytes that are equal exactly for equal variants.
+    /// Returns the variant encoded as bytes, which are equal exactly for equal variants.
     pub fn key(&self) -> Vec<u8> {
         let mut key = Vec::new();
         for (name, value) in &self.0 {
@@ -129,11 +130,12 @@ impl Variant {
     }
 }
 
-/// A set of codings in its normal form; `None` if the request does not say one, and takes all.
+/// The set of content codings that a request accepts, in a normal form; `None` if the request does not state one, and
+/// accepts all.
 pub(crate) type CodingSet = Option<Vec<u8>>;
 
-/// Returns the coding of a response, if it is one that a set has, so that another set which has it as well could get
-/// the same response: `identity` for none.
+/// Returns the content coding of a response (`identity` for none), if a set of accepted codings has it, so that
+/// requests with other sets that have it could get the same response.
 pub(crate) fn accepted_coding(set: &CodingSet, response: &HeaderMap) -> Option<Vec<u8>> {
     let mut codings = members(response, &CONTENT_ENCODING);
     let coding = codings.next().map_or(b"identity".to_vec(), <[u8]>::to_ascii_lowercase);

@@ -12,41 +12,41 @@ use super::variants::Variants;
 use crate::semantics::part::strong_tag;
 use crate::semantics::{KnownTerms, Stored};
 
-/// The largest number of responses in one entry in memory; a stored entry has one.
+/// The largest number of responses in the entry of one URL in memory; a stored entry has one.
 pub(crate) const MOST_RESPONSES: usize = 16;
 
 /// The stored responses for one URL, or for one variant of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The name of the URL, with the user if the cache is private; the store's key is a hash of it.
+    /// The URL of the entry, with the user if the cache is private; the store's key is a hash of this name.
     pub(crate) name: Bytes,
-    /// A number that changes when the responses are invalidated. A response whose request was sent
-    /// under another generation is not stored.
+    /// A number that changes when the responses of the entry are invalidated. A response whose request was sent under
+    /// another generation is not stored.
     pub(crate) generation: u64,
-    /// The number of the last purge when the entry was created, by which later purges apply to it.
+    /// The state of the record of purges when the entry was created, by which later purges apply to the entry.
     pub(crate) stamp: Stamp,
-    /// The outcome of the last request for the URL, if it did not become one of the responses.
+    /// The outcome of the last request for the URL, if its response is not one of the stored ones.
     pub(crate) outcome: Option<Outcome>,
     /// The variants of the URL, which are stored in separate entries.
     pub(crate) variants: Variants,
-    /// The stored responses, the latest first.
+    /// The stored responses of the entry, the latest first.
     pub(crate) responses: Vec<StoredResponse>,
 }
 
-/// A stored response: its head, and where its body is.
+/// A stored response: its head, its body (or the id of the body's chunks), and its purge groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredResponse {
     /// The head of the response.
     pub(crate) head: Stored,
-    /// The body of the response: in the entry, or in chunks.
+    /// The body of the response: in the entry, or in chunks under other keys.
     pub(crate) body: StoredBody,
     /// The number of the last purge of the store before the response was requested.
     pub(crate) number: u64,
-    /// The groups that the response is in, as hashes.
+    /// The groups that the response belongs to, as hashes, by which it can be purged.
     pub(crate) groups: Vec<Group>,
     /// Whether a soft purge has made the response stale, however fresh it claims to be.
     pub(crate) has_expired: bool,
-    /// The terms of the response, if the entry was kept after it was read.
+    /// The parsed directives, lifetime and age of the response, if the entry was kept after it was read.
     pub(crate) terms: KnownTerms,
 }
 
@@ -61,18 +61,17 @@ pub(crate) enum StoredBody {
     Parts(Parts),
 }
 
-/// A body that is stored in chunks of [`CHUNK_BYTES`](super::CHUNK_BYTES) each; the last may be
-/// shorter.
+/// A response body that is stored in chunks of [`CHUNK_BYTES`](super::CHUNK_BYTES) each; the last may be shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chunks {
-    /// A random number that identifies the chunks of this body.
+    /// A random number that identifies the chunks of this response body.
     pub(crate) id: u128,
-    /// The length of the body in bytes.
+    /// The length of the response body in bytes.
     pub(crate) bytes: u64,
 }
 
 impl Entry {
-    /// Returns an entry without responses, with a new generation.
+    /// Creates an entry without responses for a URL, with a new generation number.
     pub(crate) fn empty(name: Bytes, stamp: Stamp) -> Self {
         let (outcome, variants) = (None, Variants::default());
         Self { name, generation: rand::random(), stamp, outcome, variants, responses: Vec::new() }
@@ -83,8 +82,8 @@ impl Entry {
         self.responses.is_empty() && self.variants.is_empty()
     }
 
-    /// Returns the entry if it has this name; otherwise `None`, because names with the same hash
-    /// replace each other.
+    /// Returns the entry if it has this name (URL); otherwise `None`, because names with the same hash replace each
+    /// other.
     pub(super) fn of(mut self, name: &Bytes) -> Option<Self> {
         if self.is_empty() {
             self.name = name.clone();
@@ -92,7 +91,7 @@ impl Entry {
         (self.name == *name).then_some(self)
     }
 
-    /// Inserts a response into the entry, replacing the one to the same requests.
+    /// Inserts a response into the entry of its URL, replacing the response to the same requests.
     pub(crate) fn insert(&mut self, response: StoredResponse) {
         self.responses.retain(|other| other.head.variant != response.head.variant);
         self.responses.insert(0, response);
@@ -100,7 +99,7 @@ impl Entry {
         self.responses.truncate(MOST_RESPONSES);
     }
 
-    /// Adds a part of a response with this head to its stored parts. Parts of another response are
+    /// Adds a received part of a response to the stored parts of the same response. Parts of another response are
     /// removed.
     pub(crate) fn insert_part(&mut self, mut response: StoredResponse, whole: u64, part: Part) {
         let head = &response.head;
@@ -137,7 +136,7 @@ impl Entry {
 }
 
 impl StoredBody {
-    /// Returns the length of the body in bytes.
+    /// Returns the length of the response body in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Inline(body) => body.len() as u64,
@@ -146,7 +145,7 @@ impl StoredBody {
         }
     }
 
-    /// Returns the number of bytes of the body that are stored in chunks, outside of the entry.
+    /// Returns the number of bytes of the response body that are stored in chunks, outside of the entry.
     pub(super) fn stored_bytes(&self) -> u64 {
         match self {
             Self::Inline(_) => 0,
@@ -155,7 +154,7 @@ impl StoredBody {
         }
     }
 
-    /// Whether these bytes of the body are stored, according to the entry.
+    /// Whether a range of the response body's bytes is stored, according to the entry.
     pub(crate) fn has(&self, range: &Range<u64>) -> bool {
         let Self::Parts(parts) = self else { return range.end <= self.bytes() };
         let mut at = range.start;
@@ -166,8 +165,8 @@ impl StoredBody {
         true
     }
 
-    /// Returns the position in a chunk of a byte of the body; `None` if the byte is in the entry,
-    /// or not stored.
+    /// Returns the chunk that has a byte of the response body, with the position in it; `None` if the byte is in the
+    /// entry, or not stored.
     pub(super) fn chunk_of(&self, at: u64) -> Option<InChunk> {
         match self {
             Self::Inline(_) => None,

@@ -53,8 +53,8 @@ const USUAL_BYTES: usize = 1024;
 /// others): there is room for them from the start.
 const ADDED_FIELDS: usize = 6;
 
-/// Encodes an entry as bytes for the store; `None` if one of its fields is too long for the format,
-/// which no server or client permits.
+/// Encodes the entry of a URL as bytes for the store; `None` if one of its fields is too long for the format, which no
+/// server or client permits.
 pub(crate) fn encode(entry: &Entry) -> Option<Vec<u8>> {
     let bodies = entry.responses.iter().map(|response| match &response.body {
         StoredBody::Inline(body) => body.len(),
@@ -181,7 +181,7 @@ fn milliseconds(time: SystemTime) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Decodes an entry from bytes of the store, without copying names and bodies.
+/// Decodes the entry of a URL from bytes of the store, without copying names and bodies; `None` if they are invalid.
 pub(crate) fn decode(mut bytes: Bytes) -> Option<Entry> {
     if bytes.try_get_u8().ok()? != VERSION {
         return None;

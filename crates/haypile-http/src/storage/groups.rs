@@ -30,15 +30,14 @@ use super::ledger::{PURGE_ATTEMPTS, certain_purges, next_number, read_purges};
 use super::purges::{Purges, Stamp};
 use super::unchanged;
 
-/// The largest number of groups that a response may name, and that one invalidation can
-/// distinguish.
+/// The largest number of purge groups that a response may name, and that one invalidation can distinguish.
 pub(crate) const MOST_GROUPS: usize = 256;
-/// The largest number of stored groups of a response: two for each name, and the one for all.
+/// The largest number of stored purge groups of a response: two for each name, and the one for all.
 pub(super) const MOST_STORED_GROUPS: usize = 2 * MOST_GROUPS + 1;
 /// Rises with every change of the format.
 const VERSION: u8 = 1;
 
-/// A group of responses, as a hash: groups with the same hash are purged together.
+/// A group of responses that can be purged together, as a hash: groups with the same hash are purged together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Group(u64);
 
@@ -58,7 +57,7 @@ struct Marks {
 }
 
 impl Group {
-    /// Returns the group of this name in a scope: an origin, or all.
+    /// Returns the group with a name in a scope, which is one origin or all.
     pub(crate) fn of(scope: &[u8], name: &str) -> Self {
         let mut hash = Xxh3::new();
         hash.update(&(scope.len() as u64).to_le_bytes());
@@ -121,8 +120,8 @@ impl Record {
     }
 }
 
-/// Removes the responses of an entry whose groups were purged, and marks those that a soft purge
-/// made stale; `None` if the store fails.
+/// Removes the responses of an entry whose groups were purged, and marks those that a soft purge made stale; `None` if
+/// the store fails to answer.
 pub(super) fn heed(store: &dyn Store, purges: &Purges, entry: &mut Entry) -> Option<()> {
     let mut groups: Vec<Group> =
         entry.responses.iter().flat_map(|response| &response.groups).copied().collect();
@@ -140,8 +139,7 @@ pub(super) fn heed(store: &dyn Store, purges: &Purges, entry: &mut Entry) -> Opt
     Some(())
 }
 
-/// Whether none of a response's groups was purged since its request was sent; `None` if the store
-/// fails.
+/// Whether none of a response's groups was purged since its request was sent; `None` if the store fails to answer.
 pub(super) fn permit(store: &dyn Store, now: Stamp, number: u64, groups: &[Group]) -> Option<bool> {
     // Where nothing was purged, a group may have no record yet.
     if groups.is_empty() || now.number == number {
@@ -206,7 +204,7 @@ fn marks_of(store: &dyn Store, group: Group) -> Option<Marks> {
     None
 }
 
-/// Purges groups of responses; returns whether the store recorded all of them.
+/// Purges all responses in these groups; returns whether the store recorded the purge of each group.
 pub(super) fn purge(store: &dyn Store, groups: &[Group], is_soft: bool) -> Option<bool> {
     let stamp = (0..PURGE_ATTEMPTS).find_map(|_| next_number(store))?;
     let purge = |group: &Group| {

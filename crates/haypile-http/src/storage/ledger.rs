@@ -8,11 +8,11 @@ use super::unchanged;
 
 /// The key of the record of purges.
 const PURGES_KEY: &[u8] = b"http-purges";
-/// The number of attempts to write the record of purges while others write it first.
+/// The number of attempts to write the record of purges while other processes write it first.
 pub(super) const PURGE_ATTEMPTS: u32 = 16;
 
-/// Reads the record of purges; the outer `None` means that the store failed, the inner one that
-/// there is no record.
+/// Reads the record of purges from the store; the outer `None` means that the store failed, the inner one that there is
+/// no record.
 #[expect(clippy::option_option, reason = "a failure, and nothing there")]
 pub(super) fn read_purges(store: &dyn Store) -> Option<Option<Purges>> {
     let mut value = Vec::new();
@@ -27,8 +27,8 @@ fn write_purges(store: &dyn Store, purges: &Purges, condition: SetOptions) -> Op
     store.set(PURGES_KEY, &purges.encode(), &condition).ok().map(Written::is_stored)
 }
 
-/// Rewrites the record of purges unchanged, so that the store does not evict it, if that is due and
-/// nobody else writes it.
+/// Rewrites the record of purges unchanged, so that the store does not evict it, if that is due and no other process
+/// writes it.
 pub(super) fn refresh_purges(store: &dyn Store, is_due: bool) {
     if !is_due {
         return;
@@ -40,8 +40,8 @@ pub(super) fn refresh_purges(store: &dyn Store, is_due: bool) {
     }
 }
 
-/// Creates the record of purges, unless another process was first. Returns the stamp for entries
-/// that are created now.
+/// Creates the record of purges in the store, unless another process was first. Returns the number of its last purge
+/// and its epoch, for entries that are created now.
 pub(super) fn begin_purges(store: &dyn Store) -> Option<Stamp> {
     for _ in 0..PURGE_ATTEMPTS {
         let read = Versioned::read(store)?;
@@ -53,7 +53,7 @@ pub(super) fn begin_purges(store: &dyn Store) -> Option<Stamp> {
     None
 }
 
-/// Adds a purge to the record of purges; returns whether nobody else did at the same time.
+/// Adds a purge of a URL prefix to the store's record of purges; returns whether it is recorded.
 pub(super) fn add_purge(store: &dyn Store, prefix: &Bytes, is_soft: bool) -> Option<bool> {
     let mut before = Stamp::default();
     let is_written = change_purges(store, |purges| {
@@ -74,8 +74,8 @@ pub(super) fn add_purge(store: &dyn Store, prefix: &Bytes, is_soft: bool) -> Opt
     Some(is_known)
 }
 
-/// Returns a new number for a purge that the record of purges does not list; `None` if the store
-/// fails, or another process changes the record at the same time.
+/// Takes a new number for a purge that the store's record of purges does not list; `None` if the store fails, or
+/// another process changes the record at the same time.
 pub(super) fn next_number(store: &dyn Store) -> Option<Stamp> {
     let mut taken = Stamp::default();
     let is_written = change_purges(store, |purges| {
@@ -96,8 +96,8 @@ fn change_purges(store: &dyn Store, change: impl FnOnce(&mut Purges)) -> Option<
     write_purges(store, &purges, read.condition)
 }
 
-/// Returns the record of purges as it is in the last level of the store; `None` if the store fails,
-/// or another process changes the record at the same time.
+/// Reads the record of purges as it is in the last level of the store; `None` if the store fails, or another process
+/// changes the record at the same time.
 pub(super) fn certain_purges(store: &dyn Store) -> Option<Purges> {
     let read = Versioned::read(store)?;
     let purges = read.purges?;

@@ -26,7 +26,7 @@ const LONG_BYTES: usize = 8 << 10;
 /// The most buffers that wait for their next use.
 const MOST_BUFFERS: usize = 32;
 
-/// A store's values as shared bytes, in place in the store's memory where possible.
+/// A reader of the store's values as shared bytes, which stay in place in the store's memory where possible.
 #[derive(Clone, Debug)]
 pub(super) struct Lender(Arc<LoanInner>);
 
@@ -75,14 +75,14 @@ impl Lender {
         }))
     }
 
-    /// Returns the value of a key as shared bytes.
+    /// Returns the store's value of a key as shared bytes, without a copy where possible.
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
         let copy = |store: &dyn Store, buffer: &mut Vec<u8>| store.get_into(key, buffer);
         let value = self.read(key, self.0.lends, copy)?;
         Ok(value.map(|(value, _)| value))
     }
 
-    /// Returns the value of a key as shared bytes, and its version.
+    /// Returns the store's value of a key as shared bytes, and its version.
     pub(super) fn get_versioned(&self, key: &[u8]) -> Result<Option<(Bytes, Hit)>> {
         let copy = |store: &dyn Store, buffer: &mut Vec<u8>| store.get_versioned_into(key, buffer);
         self.read(key, self.0.lends_versions, copy)

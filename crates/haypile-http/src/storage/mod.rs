@@ -51,9 +51,8 @@ pub(crate) use write::room_for_body;
 
 use crate::semantics::{Rules, Stored, Variant};
 
-/// The length of a chunk of a body, and of the longest entry, in bytes. With its key and its
-/// record's header it fills 64 KiB, a segment of a small `file:` store and a fraction of a larger
-/// one.
+/// The length in bytes of a chunk of a response body, and of the longest entry. With its key and its record's header it
+/// fills 64 KiB, a segment of a small `file:` store and a fraction of a larger one.
 pub(crate) const CHUNK_BYTES: usize = 65_536 - 256;
 
 /// An entry that only says of which generation the next response has to be is not kept for longer.
@@ -61,7 +60,7 @@ const LIFE_OF_EMPTY: Duration = Duration::from_hours(1);
 /// The calls of a store that may wait at the same time, each in a thread.
 const MOST_CALLS: usize = 64;
 
-/// The stored responses of one HTTP cache.
+/// The responses that one HTTP cache keeps in a store, and the access to them.
 #[derive(Clone, Debug)]
 pub(crate) struct Storage {
     cache: Cache,
@@ -79,13 +78,13 @@ pub(crate) struct Storage {
     refresh: Arc<Refresh>,
 }
 
-/// An entry as it was read from the store.
+/// The entry of a URL as it was read from the store, with the conditions for replacing it.
 #[derive(Clone, Debug)]
 pub(crate) struct Read {
-    /// The entry, if there is a usable one. It is boxed because it is passed on several times for
+    /// The entry of the URL; `None` if there is no usable one. It is boxed because it is passed on several times for
     /// each request.
     pub(crate) entry: Option<Box<Entry>>,
-    /// The level of the store that had the entry.
+    /// The level of the store that had the entry, 0 for the fastest.
     pub(crate) level: u8,
     /// The condition under which it may be replaced.
     condition: SetOptions,
@@ -103,7 +102,7 @@ struct FoundVariant {
     condition: SetOptions,
 }
 
-/// The state of invalidations when a request to the origin began.
+/// The state of invalidations (generation and purges) when a request to the origin began.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begun {
     /// The generation of the entry when the request began. If the entry has another one when the
@@ -114,7 +113,7 @@ pub(crate) struct Begun {
 }
 
 impl Storage {
-    /// Returns the storage in a cache, whose calls delay a response for at most this long.
+    /// Creates the storage of an HTTP cache in a store, whose calls delay a response for at most `limit`.
     pub(crate) fn new(cache: &Cache, limit: Duration, rules: Rules) -> Self {
         let url = cache.store().url();
         let is_local = |scheme: &str| ["memory", "file", "none"].contains(&scheme);
@@ -127,12 +126,12 @@ impl Storage {
         Self { cache, reader, rules, is_local, is_none, calls, limit, troubles, refresh }
     }
 
-    /// Returns the size of the largest body that may be stored, in bytes: a sixteenth of the store.
+    /// Returns the size of the largest response body that may be stored, in bytes: a sixteenth of the store.
     pub(crate) fn largest_body(&self) -> u64 {
         self.cache.store().limits().capacity_bytes.map_or(u64::MAX, |capacity| capacity / 16)
     }
 
-    /// Returns the counts of the store in Prometheus' text format.
+    /// Returns the counts of the store in Prometheus' text format; `None` if it does not answer.
     pub(crate) async fn prometheus(&self) -> Option<String> {
         let cache = self.cache.clone();
         self.call(move |_store| cache.prometheus().ok()).await?
@@ -205,8 +204,7 @@ impl Storage {
         called.ok()
     }
 
-    /// Reads an entry, with the variants that may answer a request with these header fields; `None`
-    /// if the store does not answer.
+    /// Reads the entry of a URL, with the variants that may answer a request; `None` if the store does not answer.
     pub(crate) async fn read(&self, name: &Bytes, request: &HeaderMap) -> Option<Read> {
         let read = self.read_own(name).await?;
         match &read.entry {
@@ -243,8 +241,8 @@ impl Storage {
         read
     }
 
-    /// Returns the generation and the purge number for a request to the origin that is sent after
-    /// an entry was read; creates the entry if there is none. Returns `None` if that fails.
+    /// Returns the state of invalidations (generation and last purge) for a request to the origin that is sent after
+    /// the entry was read; creates the entry if there is none. Returns `None` if that fails.
     pub(crate) async fn begin(&self, read: &Read, name: &Bytes) -> Option<Begun> {
         if let Some(begun) = read.begun() {
             return Some(begun);
@@ -261,9 +259,8 @@ impl Storage {
         self.read_own(name).await?.begun()
     }
 
-    /// Invalidates the responses of an entry on behalf of a request to the origin that has begun,
-    /// and returns its new generation; `None` if somebody else has invalidated the entry in the
-    /// meantime.
+    /// Invalidates the responses of an entry on behalf of a request to the origin that has begun, and returns the new
+    /// generation; `None` if something else has invalidated the entry in the meantime.
     pub(crate) async fn renew(&self, name: &Bytes, begun: Begun) -> Option<Begun> {
         let read = self.read_own(name).await?;
         let entry = read.entry.as_ref().filter(|entry| entry.generation == begun.generation)?;
@@ -273,7 +270,8 @@ impl Storage {
         self.write(&read, &empty).await.then_some(renewed)
     }
 
-    /// Whether a response in transit may answer requests that come now, according to the store.
+    /// Whether a response in transit may answer requests that come now: neither its entry nor its groups were
+    /// invalidated since it was requested.
     pub(crate) async fn is_current(&self, name: &Bytes, begun: Begun, groups: &[Group]) -> bool {
         let (reader, name, groups) = (self.reader.clone(), name.clone(), groups.to_vec());
         let is_current = self.call(move |store| {
@@ -287,8 +285,8 @@ impl Storage {
         is_current.await.flatten().unwrap_or(false)
     }
 
-    /// Ensures that the store has a record of each of a response's groups before the response is
-    /// stored. Returns whether none of them was purged since its request was sent.
+    /// Ensures that the store has a record of each of a response's purge groups before the response is stored. Returns
+    /// whether none of them was purged since its request was sent.
     pub(crate) async fn join_groups(&self, response: &StoredResponse) -> bool {
         if response.groups.is_empty() {
             return true;
@@ -298,8 +296,8 @@ impl Storage {
         joined.await.flatten().unwrap_or(false)
     }
 
-    /// Purges all responses whose names begin with this prefix (or makes them stale); returns
-    /// whether the store recorded that.
+    /// Purges all responses whose names (URLs) begin with a prefix, or makes them stale; returns whether the store
+    /// recorded that.
     pub(crate) async fn purge(&self, prefix: Bytes, is_soft: bool) -> bool {
         debug_assert!(prefix.len() <= LONGEST_PREFIX, "the record has no room for it");
         if self.is_none {
@@ -311,8 +309,7 @@ impl Storage {
         purged.await.unwrap_or(false)
     }
 
-    /// Purges all responses in these groups (or makes them stale); returns whether the store
-    /// recorded that.
+    /// Purges all responses in the given groups, or makes them stale; returns whether the store recorded that.
     pub(crate) async fn purge_groups(&self, groups: Vec<Group>, is_soft: bool) -> bool {
         if self.is_none {
             return true;
@@ -321,8 +318,8 @@ impl Storage {
         purged.await.flatten().unwrap_or(false)
     }
 
-    /// Makes all responses under a name stale, except those in transit, which are not stored.
-    /// Returns whether there was an entry; `None` if the store fails.
+    /// Makes all stored responses of a URL stale, except those in transit, which are not stored. Returns whether there
+    /// was an entry; `None` if the store fails.
     pub(crate) async fn expire(&self, name: &Bytes) -> Option<bool> {
         let (reader, name) = (self.reader.clone(), name.clone());
         let expired = self.call_in_turn(move |store| {
@@ -331,8 +328,7 @@ impl Storage {
         expired.await?
     }
 
-    /// Writes an entry if nobody else has written it since it was read; returns whether it was
-    /// written.
+    /// Writes the entry of a URL if no other process has written it since it was read; returns whether it was written.
     pub(crate) async fn write(&self, read: &Read, entry: &Entry) -> bool {
         let Some(writes) = Writes::of(read, entry, self.largest_body()) else { return false };
         let is_due = self.refresh.is_due_after(writes.bytes());
@@ -343,7 +339,7 @@ impl Storage {
         written.await.unwrap_or(false)
     }
 
-    /// Claims the right to request a response among the processes that share the store. The outcome
+    /// Claims the right to request a response from the origin, among the processes that share the store. The outcome
     /// does not matter if no other process could have it.
     pub(crate) async fn try_claim(&self, name: &Bytes) -> TriedClaim {
         let (cache, key) = (self.cache.clone(), key(name));
@@ -351,8 +347,8 @@ impl Storage {
         tried.and_then(Result::ok).unwrap_or(TriedClaim::Unneeded)
     }
 
-    /// Invalidates all responses under a name, including those in transit. Returns whether there
-    /// was an entry; `None` if the store fails.
+    /// Invalidates all stored responses of a URL, including those in transit. Returns whether there was an entry;
+    /// `None` if the store fails.
     pub(crate) async fn invalidate(&self, name: &Bytes) -> Option<bool> {
         let (name, key) = (name.clone(), key(name));
         let written = self.call_in_turn(move |store| {
@@ -370,14 +366,14 @@ impl Storage {
         written.await?
     }
 
-    /// Whether the store's server really has what was written to it. An unreachable server seems
-    /// empty, and seems to accept every write. Therefore the record of purges, with its version, is
-    /// read from the server itself, after what it missed was deleted.
+    /// Whether the store's server really has what was written to it, such as a purge. An unreachable server seems
+    /// empty, and seems to accept every write. Therefore the record of purges, with its version, is read from the
+    /// server itself, after what it missed was deleted.
     pub(crate) async fn has_taken_note(&self) -> bool {
         self.is_none || self.call(begin_purges).await.flatten().is_some()
     }
 
-    /// Reads the `No-Vary-Search` rule of a path, as text; `None` if none is known.
+    /// Reads the `No-Vary-Search` rule of a URL's path from the store, as text; `None` if none is known.
     pub(crate) async fn search_rule(&self, path: &Bytes) -> Option<Vec<u8>> {
         let key = search_key(path);
         let read = self.call(move |store| {
@@ -387,7 +383,7 @@ impl Storage {
         read.await?
     }
 
-    /// Stores the `No-Vary-Search` rule of a path for all processes; an empty rule means none.
+    /// Stores the `No-Vary-Search` rule of a URL's path for all processes; an empty rule means none.
     pub(crate) async fn set_search_rule(&self, path: &Bytes, text: String) {
         let key = search_key(path);
         let options = SetOptions::set().with_ttl(Ttl::Never);
@@ -396,7 +392,7 @@ impl Storage {
         written.await;
     }
 
-    /// Reads a chunk of a body; `None` if it is not stored.
+    /// Reads a chunk of a stored response body by its index; `None` if it is not stored.
     pub(crate) async fn chunk(&self, chunks: Chunks, index: u64) -> Option<Bytes> {
         let expected = chunks.length_of(index)?;
         let (lender, key) = (self.reader.lender.clone(), chunk_key(chunks.id, index));
@@ -404,7 +400,7 @@ impl Storage {
         (value.len() == expected).then_some(value)
     }
 
-    /// Writes a chunk of a body; returns whether it was written.
+    /// Writes a chunk of a response body to the store; returns whether it was written.
     pub(crate) async fn write_chunk(&self, id: u128, index: u64, chunk: Bytes) -> bool {
         let key = chunk_key(id, index);
         let is_due = self.refresh.is_due_after(chunk.len());
@@ -415,15 +411,15 @@ impl Storage {
         matches!(written.await, Some(Ok(written)) if written.is_stored())
     }
 
-    /// Returns the bytes of a chunked body from a position to the end of that chunk; `None` if they
-    /// are not stored.
+    /// Reads the bytes of a stored response body from a position to the end of that chunk; `None` if they are not
+    /// stored.
     pub(crate) async fn piece(&self, body: &StoredBody, at: u64) -> Option<Bytes> {
         let place = body.chunk_of(at)?;
         let chunk = self.chunk(place.chunks, place.index).await?;
         Some(chunk.slice(place.skipped..))
     }
 
-    /// Whether all chunks with these bytes of a body are stored.
+    /// Whether all chunks with a range of a response body's bytes are stored.
     pub(crate) async fn has_all(&self, body: &StoredBody, range: Range<u64>) -> bool {
         let body = body.clone();
         let all = self.call(move |store| {
@@ -439,7 +435,7 @@ impl Storage {
         all.await.flatten().is_some()
     }
 
-    /// Removes chunks that no entry refers to any more.
+    /// Removes the first `number` chunks of a response body, to which no entry refers any more.
     pub(crate) async fn remove_chunks(&self, id: u128, number: u64) {
         let removed = self.call(move |store| {
             for index in 0..number {
@@ -451,8 +447,8 @@ impl Storage {
 }
 
 impl Read {
-    /// Returns the entry with the fact recorded that a variant has answered a request other than
-    /// its own; `None` if that is recorded already.
+    /// Returns the entry with the fact recorded that a variant has answered a request other than its own; `None` if the
+    /// entry states that already.
     pub(crate) fn with_use(&self, response: &StoredResponse) -> Option<Entry> {
         let entry = self.entry.as_deref().filter(|entry| !entry.variants.is_empty())?;
         let name = entry.variants.stored_name(&entry.name, response.head.variant.as_ref()?);
@@ -477,8 +473,7 @@ impl Chunks {
     }
 }
 
-/// Returns the index of the chunk that has this byte of a body, and the byte's position in the
-/// chunk.
+/// Returns the index of the chunk that has a byte of a response body, and the byte's position in the chunk.
 pub(crate) fn chunk_of(at: u64) -> (u64, usize) {
     let place = usize::try_from(at % CHUNK_BYTES as u64).expect("less than a chunk");
     (at / CHUNK_BYTES as u64, place)

@@ -15,13 +15,13 @@ const LONGEST_FAILED: Duration = Duration::from_secs(8);
 /// as the origin is waited for.
 const FAILED_SINCE: Duration = Duration::from_mins(2);
 
-/// The outcome of the last request for a URL: how it went, when, and how long it took.
+/// The outcome of the last request for a URL, if no other request can use its response: kind, time and duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) kind: OutcomeKind,
-    /// The time at which the outcome was known.
+    /// The time at which the outcome of the request was known.
     pub(crate) since: SystemTime,
-    /// The time for which the outcome is valid.
+    /// The time for which the outcome is valid, from `since` on.
     pub(crate) lifetime: Duration,
     /// The time that the origin took to answer.
     pub(crate) took: Duration,
@@ -36,8 +36,8 @@ pub(crate) enum OutcomeKind {
 }
 
 impl Outcome {
-    /// Returns the outcome to record after another one; `None` if the recorded one is still
-    /// accurate enough, so that nothing is written.
+    /// Returns the outcome of a request to record after the previous one; `None` if the recorded one is still accurate
+    /// enough, so that nothing is written.
     pub(crate) fn after(
         previous: Option<Self>,
         kind: OutcomeKind,
@@ -56,7 +56,7 @@ impl Outcome {
         Some(Self { kind, since: now, lifetime, took })
     }
 
-    /// Whether the last request failed, and no later one has succeeded.
+    /// Whether the last request to the origin failed, and no later one has succeeded.
     pub(crate) fn is_failing(&self, now: SystemTime) -> bool {
         self.kind == OutcomeKind::Failed && self.age(now) < self.lifetime + FAILED_SINCE
     }
@@ -66,7 +66,7 @@ impl Outcome {
         self.kind == OutcomeKind::Alone && self.counts(now)
     }
 
-    /// Whether the origin failed so recently that it is not asked again.
+    /// Whether the origin failed so recently that no request is sent to it again.
     pub(crate) fn spares_origin(&self, now: SystemTime) -> bool {
         self.kind == OutcomeKind::Failed && self.counts(now)
     }

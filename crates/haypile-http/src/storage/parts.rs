@@ -5,21 +5,21 @@ use std::ops::Range;
 use super::entry::Chunks;
 use super::{CHUNK_BYTES, chunk_of};
 
-/// The largest number of stored parts of one body.
+/// The largest number of stored parts of one response body.
 pub(crate) const MOST_PARTS: usize = 16;
 
-/// The stored parts of a body, ordered by position. They may overlap.
+/// The stored parts of a response body, ordered by position. They may overlap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Parts {
-    /// The length of the whole body in bytes.
+    /// The length of the whole response body in bytes.
     pub(crate) bytes: u64,
     parts: Vec<Part>,
 }
 
-/// A stored part of a body, in chunks.
+/// A stored part of a response body, in chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// The position of the part in the body, in bytes.
+    /// The position at which the part begins in the response body, in bytes.
     pub(crate) begin: u64,
     pub(crate) chunks: Chunks,
 }
@@ -36,14 +36,14 @@ impl Part {
 }
 
 impl Parts {
-    /// Returns the parts of a body of this length, with one part; `None` if that is outside of the
-    /// body.
+    /// Returns the stored parts of a response body of this length, with one part; `None` if the
+    /// part is outside of the body.
     pub(crate) fn new(bytes: u64, part: Part) -> Option<Self> {
         Self::of(bytes, vec![part])
     }
 
-    /// Returns the parts of a body of this length; `None` if one is outside of the body, or there
-    /// are too many.
+    /// Returns the stored parts of a response body of this length; `None` if one is outside of the
+    /// body, or there are too many.
     pub(crate) fn of(bytes: u64, parts: Vec<Part>) -> Option<Self> {
         let is_inside = |part: &Part| {
             let end = part.begin.checked_add(part.chunks.bytes);
@@ -55,7 +55,8 @@ impl Parts {
         is_sound.then_some(Self { bytes, parts })
     }
 
-    /// Adds a stored part of the same body. If there are too many, the shortest is removed.
+    /// Adds a stored part of the same response body. If there are too many, the shortest is
+    /// removed.
     pub(crate) fn add(&mut self, part: Part) {
         if self.parts.iter().any(|own| own.contains(part)) {
             return;
@@ -70,32 +71,33 @@ impl Parts {
         }
     }
 
-    /// Returns the stored parts, ordered by position.
+    /// Returns the stored parts of the response body, ordered by position.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = Part> {
         self.parts.iter().copied()
     }
 
-    /// Returns the stored part that has this byte and extends furthest beyond it.
+    /// Returns the stored part that has a byte of the response body, and extends furthest beyond
+    /// it.
     pub(super) fn at(&self, at: u64) -> Option<Part> {
         let has_it = self.iter().filter(|part| part.range().contains(&at));
         has_it.max_by_key(|part| part.range().end)
     }
 }
 
-/// The position of a byte in a chunk of a body.
+/// The position of a response body's byte in a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InChunk {
     pub(crate) chunks: Chunks,
-    /// The number of the chunk within the body.
+    /// The number of the chunk within the response body.
     pub(crate) index: u64,
-    /// The number of bytes of the chunk before the position.
+    /// The number of bytes of the chunk before the byte.
     pub(crate) skipped: usize,
-    /// The number of bytes of the chunk from the position on.
+    /// The number of bytes of the chunk from the byte on.
     pub(crate) left: u64,
 }
 
 impl InChunk {
-    /// Returns the position in a chunk of a byte of a body.
+    /// Returns the chunk that has a byte of a response body, with the position in it.
     pub(super) fn of(chunks: Chunks, at: u64) -> Self {
         let (index, skipped) = chunk_of(at);
         let left = (CHUNK_BYTES - skipped) as u64;

@@ -23,7 +23,7 @@ const MOST_PURGES: usize = 48;
 /// one value.
 pub(crate) const LONGEST_PREFIX: usize = 1024;
 
-/// The state of the record of purges when an entry was created.
+/// The state of the record of purges when an entry was created, by which later purges are recognized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// The random epoch of the record of purges; zero if there was no record.
@@ -32,7 +32,7 @@ pub(crate) struct Stamp {
     pub(crate) number: u64,
 }
 
-/// The record of purges: the latest purges of a store.
+/// The record of the latest purges of stored responses in a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Purges {
     last: Stamp,
@@ -47,18 +47,18 @@ struct Purge {
 }
 
 impl Purges {
-    /// Returns a record without purges, with a new epoch.
+    /// Creates a record without purges, with a new epoch.
     pub(super) fn new() -> Self {
         let epoch = rand::random_range(1..=u64::MAX);
         Self { last: Stamp { epoch, number: 0 }, recent: Vec::new() }
     }
 
-    /// Returns the stamp for entries that are created now.
+    /// Returns the number of the last purge and the epoch, for entries that are created now.
     pub(super) fn stamp(&self) -> Stamp {
         self.last
     }
 
-    /// Whether an entry with this name and stamp has not been purged.
+    /// Whether no purge has removed an entry, given its name and the state of the record when it was created.
     pub(super) fn permit(&self, name: &[u8], stamp: Stamp) -> bool {
         stamp.epoch == self.last.epoch && !self.names(name, stamp.number, false)
     }
@@ -77,7 +77,7 @@ impl Purges {
         self.recent.iter().any(is_about)
     }
 
-    /// Adds a purge of all names that begin with this prefix.
+    /// Adds a purge of all entries whose names (URLs) begin with a prefix.
     pub(super) fn add(&mut self, prefix: Bytes, is_soft: bool) {
         let number = self.count();
         // What it contains needs no line of its own, unless that forgets what this one makes stale.
@@ -89,7 +89,7 @@ impl Purges {
         }
     }
 
-    /// Returns a new number for a purge that the record does not list.
+    /// Returns a new number for a purge that the record does not list, such as one of a group.
     pub(super) fn count(&mut self) -> u64 {
         self.last.number += 1;
         self.last.number
@@ -114,7 +114,7 @@ impl Purges {
         kept.number = kept.number.max(removed.number);
     }
 
-    /// Encodes the record of purges as bytes.
+    /// Encodes the record of purges as bytes for the store.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         for number in [self.last.epoch, self.last.number] {
@@ -130,7 +130,7 @@ impl Purges {
         bytes
     }
 
-    /// Decodes a record of purges.
+    /// Decodes a record of purges from bytes of the store; `None` if they are invalid.
     pub(super) fn decode(mut bytes: Bytes) -> Option<Self> {
         if bytes.try_get_u8().ok()? != VERSION {
             return None;

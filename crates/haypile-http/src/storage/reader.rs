@@ -12,7 +12,7 @@ use super::loan::Lender;
 use super::recent::Recent;
 use crate::semantics::Rules;
 
-/// A reader of a store's values, and of the entries that they encode.
+/// A reader of the entries (stored responses of a URL) that a store's values encode.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
     pub(super) lender: Lender,
@@ -20,13 +20,14 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Returns a reader of the entries in a cache, whose responses are judged by these rules.
+    /// Creates a reader of the entries in a store, whose responses are judged by the given rules.
     pub(super) fn new(cache: &Cache, rules: &Arc<Rules>) -> Self {
         let recent = Arc::new(Recent::new(Arc::clone(rules)));
         Self { lender: Lender::new(cache), recent }
     }
 
-    /// Reads the value under a name, and returns the entry that it is, if it is one of this name.
+    /// Reads the entry of a URL from the store; the inner `None` means that the value is not an
+    /// entry of this name.
     pub(super) fn entry(&self, name: &Bytes) -> Result<Option<(Option<Entry>, Hit)>> {
         let hash = xxh3_128(name);
         let found = self.lender.get_versioned(hash_key(hash).as_bytes())?;

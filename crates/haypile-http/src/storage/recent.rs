@@ -23,7 +23,7 @@ const MOST_BYTES: usize = 1024;
 /// The length of the number before a body that says how long it is.
 const LENGTH_BYTES: usize = size_of::<u32>();
 
-/// Entries that were read lately.
+/// A memory of decoded entries that were read lately, so that hits need not decode them again.
 #[derive(Debug)]
 pub(super) struct Recent {
     rules: Arc<Rules>,
@@ -49,12 +49,13 @@ struct Kept {
 }
 
 impl Recent {
-    /// Returns the memory of recent entries of a cache with these rules, which is empty.
+    /// Creates an empty memory of recently read entries, for a cache with these rules.
     pub(super) fn new(rules: Arc<Rules>) -> Self {
         Self { rules, shards: Default::default() }
     }
 
-    /// Returns the entry that these bytes of a key are, as [`format::decode`] does.
+    /// Decodes an entry from its bytes as [`format::decode`] does, or returns the one that was decoded before from the
+    /// same bytes.
     pub(super) fn decode(&self, key: u128, bytes: &Bytes) -> Option<Entry> {
         let mut shard = self.shards[shard_of_thread()].lock();
         if shard.is_empty() {

@@ -11,7 +11,7 @@ const MOST_BYTES: u64 = 16 << 20;
 /// And at least this many times while a store is filled once.
 const TIMES: u64 = 8;
 
-/// A count of the bytes written to the store since the record of purges was last rewritten.
+/// A counter of the bytes written to the store since the record of purges was last rewritten.
 #[derive(Debug)]
 pub(super) struct Refresh {
     after_bytes: u64,
@@ -19,13 +19,13 @@ pub(super) struct Refresh {
 }
 
 impl Refresh {
-    /// Returns a count for a store of this capacity; of unknown capacity if that is `None`.
+    /// Creates a counter of bytes for a store of this capacity; of unknown capacity if that is `None`.
     pub(super) fn new(capacity_bytes: Option<u64>) -> Self {
         let share = capacity_bytes.map_or(MOST_BYTES, |bytes| bytes / TIMES);
         Self { after_bytes: share.clamp(1, MOST_BYTES), written_bytes: AtomicU64::new(0) }
     }
 
-    /// Counts written bytes, and returns whether the record of purges should be rewritten.
+    /// Counts bytes written to the store, and returns whether the record of purges should be rewritten.
     pub(super) fn is_due_after(&self, bytes: usize) -> bool {
         let bytes = bytes as u64;
         let before = self.written_bytes.fetch_add(bytes, Ordering::Relaxed);

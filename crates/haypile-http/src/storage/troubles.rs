@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts of store calls that did not help since the HTTP cache was set up. Each counted as a miss,
-/// or left a response unstored.
+/// Counts of store calls that failed, took too long or were skipped since the HTTP cache was set
+/// up. Each counted as a miss, or left a response unstored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreTroubles {

@@ -18,38 +18,40 @@ pub(super) const MOST_VARIES: usize = 4;
 /// have ended: older ones are forgotten.
 pub(super) const MOST_FIELDS: usize = 64;
 pub(super) const MOST_EXPIRED: usize = 8;
-/// The most sets of codings of which a target knows how its origin answers them.
+/// The largest number of sets of accepted content codings whose response coding is remembered for one URL.
 pub(super) const MOST_CODING_SETS: usize = 64;
 /// The longest of them.
 const LONGEST_CODING_SET: usize = 256;
 /// The begin of the value, in the place of a set of codings, of a variant that answers several. No set has it.
 const CODED: &[u8] = b"=";
 
-/// The list of a URL's variants, in the URL's own entry.
+/// The list of a URL's variants (responses that depend on request fields), in the URL's own entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Variants {
-    /// The sets of header fields by which responses vary, that of the latest first, each sorted.
+    /// The sets of header fields by which the URL's responses vary (`Vary`), that of the latest response first, each
+    /// sorted.
     pub(super) varies: Vec<Vec<HeaderName>>,
-    /// The generations of variants that a soft purge has made stale.
+    /// The generation numbers of variants that a soft purge has made stale.
     pub(super) expired: Vec<u64>,
     /// The known variants of the URL, the oldest first.
     pub(super) known: Vec<Known>,
-    /// The sets of codings whose requests the origin has answered.
+    /// The sets of accepted content codings whose requests the origin has answered.
     pub(super) codings: Vec<KnownCoding>,
 }
 
-/// The answer of an origin to requests with one set of codings.
+/// The content coding in which an origin answers requests with one set of accepted codings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KnownCoding {
     pub(super) set: CodingSet,
-    /// The coding of its answers, which the set accepts; `None` if they had several, or one that it does not accept.
+    /// The content coding of the origin's responses, which the set accepts; `None` if they had several, or one that it
+    /// does not accept.
     pub(super) coding: Option<Vec<u8>>,
 }
 
-/// A known variant of a URL: the hash of its name, its length, and whether it was used.
+/// A known variant of a URL: the hash of its entry's name, its length, and whether it was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
-    /// The hash of the variant's name.
+    /// The hash of the name of the variant's entry.
     pub(super) hash: u128,
     /// The length of the variant's entry with its body, in bytes.
     pub(super) bytes: u64,
@@ -62,7 +64,7 @@ impl Variants {
         self.varies.is_empty()
     }
 
-    /// Returns the names of the variants that could answer a request.
+    /// Returns the names of the entries of all variants that could answer a request.
     pub(super) fn names(
         &self,
         selection: Selection<'_>,
@@ -76,8 +78,8 @@ impl Variants {
         self.varies.iter().map(named).collect()
     }
 
-    /// Returns the name under which a variant is stored: one for all sets of codings that the origin answers with the
-    /// same coding.
+    /// Returns the name of the entry in which a variant is stored: one for all sets of codings that the origin answers
+    /// with the same coding.
     pub(super) fn stored_name(&self, name: &Bytes, variant: &Variant) -> Bytes {
         match self.coding_of(variant) {
             None => variant_name(name, variant),
@@ -85,7 +87,7 @@ impl Variants {
         }
     }
 
-    /// Whether a variant is stored under the name of several sets of codings.
+    /// Whether a variant's entry is shared by several sets of accepted content codings.
     pub(super) fn is_of_several(&self, variant: &Variant) -> bool {
         self.coding_of(variant).is_some()
     }
@@ -97,7 +99,7 @@ impl Variants {
         self.codings.iter().find(|known| known.set == *set)?.coding.as_deref()
     }
 
-    /// Learns from a response which coding answers a set of codings.
+    /// Records from a response in which content coding the origin answers a set of accepted codings.
     pub(super) fn learn_coding(&mut self, variant: &Variant, response: &HeaderMap) {
         let Some(set) = variant.codings() else { return };
         let coding = accepted_coding(set, response);
@@ -113,7 +115,7 @@ impl Variants {
         }
     }
 
-    /// Returns the name of the variant that a request asks for, as far as the latest response tells.
+    /// Returns the entry name of the variant that a request asks for, by the `Vary` of the latest response.
     pub(crate) fn latest_name(
         &self,
         selection: Selection<'_>,
@@ -124,8 +126,8 @@ impl Variants {
         Some(variant_name(name, &Variant::of_fields(selection, request, fields)))
     }
 
-    /// Adds a variant of this length, and returns the hashes of those to remove in exchange: with
-    /// more than [`MOST_VARIANTS`], or more bytes in all than `most`.
+    /// Adds a variant to the list, and returns the hashes of those to remove in exchange: with more than
+    /// [`MOST_VARIANTS`], or more bytes in all than `most`.
     pub(super) fn add(
         &mut self,
         name: &Bytes,
@@ -165,25 +167,25 @@ impl Variants {
         gone
     }
 
-    /// Removes a variant from the list.
+    /// Removes a variant from the list by the name of its entry.
     pub(super) fn remove(&mut self, name: &[u8]) {
         let hash = xxh3_128(name);
         self.known.retain(|known| known.hash != hash);
     }
 
-    /// Whether the list has a variant.
+    /// Whether the list has a variant, by the name of its entry.
     pub(super) fn knows(&self, name: &[u8]) -> bool {
         let hash = xxh3_128(name);
         self.known.iter().any(|known| known.hash == hash)
     }
 
-    /// Whether a variant is in the list, and has not answered another request than its own.
+    /// Whether a variant is in the list, and has answered no other request than its own.
     pub(super) fn is_unused(&self, name: &[u8]) -> bool {
         let hash = xxh3_128(name);
         self.known.iter().any(|known| known.hash == hash && !known.is_used)
     }
 
-    /// Records that a variant has answered another request than its own.
+    /// Records that a variant has answered a request other than its own.
     pub(super) fn note_use(&mut self, name: &[u8]) {
         let hash = xxh3_128(name);
         if let Some(known) = self.known.iter_mut().find(|known| known.hash == hash) {
@@ -191,7 +193,7 @@ impl Variants {
         }
     }
 
-    /// Marks all variants of a generation as stale.
+    /// Marks all variants of a generation number as stale, for a soft purge.
     pub(super) fn expire(&mut self, generation: u64) {
         if self.is_empty() {
             return;
@@ -201,7 +203,8 @@ impl Variants {
     }
 }
 
-/// Returns the name of the entry for a variant of a URL; the URL's own name if no field decides.
+/// Returns the name of the entry for a variant of a URL; the URL's own name if the variant does not depend on request
+/// fields.
 pub(crate) fn variant_name(name: &Bytes, variant: &Variant) -> Bytes {
     if variant.fields().is_empty() {
         return name.clone();

@@ -8,7 +8,7 @@ use super::variants::{MOST_FIELDS, Variants, variant_name};
 use super::{CHUNK_BYTES, Read, encoded, hash_key, key};
 use crate::semantics::Variant;
 
-/// The writes that replace a read entry by another one.
+/// The writes to the store that replace an entry by a changed one: of the URL's own entry, and of its variants.
 pub(super) struct Writes {
     /// The writes of variants, with the conditions under which no other process has written since.
     variants: Vec<(String, Vec<u8>, SetOptions)>,
@@ -19,8 +19,8 @@ pub(super) struct Writes {
 }
 
 impl Writes {
-    /// Returns the writes that replace what was read by `entry`, whose variants may take
-    /// `most_bytes`. `None` if something is too long.
+    /// Returns the writes that replace the entry that was read by `entry`, whose variants may take `most_bytes`. `None`
+    /// if a part of it is too long.
     pub(super) fn of(read: &Read, entry: &Entry, most_bytes: u64) -> Option<Self> {
         let name = &entry.name;
         let before = read.entry.as_deref();
@@ -92,13 +92,13 @@ impl Writes {
         Some(writes)
     }
 
-    /// Returns the number of bytes to write.
+    /// Returns the number of bytes of all values to write to the store.
     pub(super) fn bytes(&self) -> usize {
         self.variants.iter().chain(&self.own).map(|(_, value, _)| value.len()).sum()
     }
 
-    /// Writes the variants first, which count only once the URL's entry lists them; returns whether
-    /// nobody else had written in between.
+    /// Writes the variants first, and then the URL's entry, which lists them; returns whether no other process had
+    /// written in between.
     pub(super) fn write(&self, store: &dyn Store) -> bool {
         let is_written = |(key, value, condition): &(String, Vec<u8>, SetOptions)| {
             store.set(key.as_bytes(), value, condition).is_ok_and(Written::is_stored)
@@ -128,8 +128,8 @@ fn own_part(entry: &Entry) -> Entry {
     Entry { name: entry.name.clone(), variants: entry.variants.clone(), responses: own, ..*entry }
 }
 
-/// Returns the length of the longest body that has room in an entry with one response, which has none yet; `None` if its
-/// head is too long.
+/// Returns the length of the longest body that has room in an entry with one response whose body is missing; `None` if
+/// the response's head is too long.
 pub(crate) fn room_for_body(entry: &Entry) -> Option<usize> {
     let length = super::format::encode(entry)?.len();
     // A variant has its name twice: as a target, and as fields.
