@@ -72,7 +72,7 @@ impl<S> Layer<S> for ServerLayer {
     }
 }
 
-/// A service of a server, with a cache in front of it.
+/// A tower service of a server, with an HTTP cache in front of it.
 #[derive(Clone, Debug)]
 pub struct ServerService<S> {
     cache: HttpCache,
@@ -154,7 +154,7 @@ impl<S> Layer<S> for CacheLayer {
     }
 }
 
-/// A client service, with a cache in front of it.
+/// A tower service of an HTTP client, with a cache in front of it.
 #[derive(Clone, Debug)]
 pub struct CacheService<S> {
     cache: HttpCache,

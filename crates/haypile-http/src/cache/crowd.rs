@@ -22,7 +22,7 @@ const SHORTEST_PATIENCE: Duration = Duration::from_secs(1);
 /// The requests that may take too long before one goes to the origin whatever others do.
 const MOST_STUCK: u32 = 2;
 
-/// A choice of which requests may wait for the response to an identical request in progress.
+/// A choice of which requests may wait for the response to another request in progress for the same URL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Collapse {
     /// All requests that the other response may answer. Those with `Authorization` wait only where
@@ -49,7 +49,7 @@ pub enum ClientNoCache {
     Ignore,
 }
 
-/// A request that may wait for the response to another one.
+/// A request that may wait for the response to another request for the same response.
 pub(super) struct Waiting<'a> {
     pub(super) parts: &'a request::Parts,
     pub(super) asked: &'a RequestDirectives,
@@ -67,7 +67,7 @@ pub(super) struct Waiting<'a> {
     pub(super) ticket: Option<u64>,
 }
 
-/// The outcome of waiting for the response to another request.
+/// The outcome of waiting for the response to another request, such as the response itself.
 pub(super) enum Joined {
     /// No other request is on its way: this one goes to the origin, and leads those that come
     /// later.

@@ -78,7 +78,7 @@ enum ClaimedName {
     Answered(Response<Body>),
 }
 
-/// A response from the origin, with the times at which its request was sent and at which it came.
+/// A response from the origin, with the times at which its request was sent and at which the response came.
 pub(super) struct Received {
     pub(super) response: response::Parts,
     pub(super) body: Body,

@@ -93,7 +93,7 @@ impl Flights {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Joins the request for the same response that is in progress, or starts a new one.
+    /// Joins a request in progress to the origin for the same response, or starts a new one.
     pub(super) fn board(self: &Arc<Self>, name: &Bytes) -> Boarding {
         let mut by_name = self.by_name.lock();
         if let Some(flight) = by_name.get(name) {

@@ -155,10 +155,9 @@ impl Builder {
         self
     }
 
-    /// Sets for how long, in all, a request waits for the responses to others before it goes to the
-    /// origin itself; by default, the store's `compute_wait`. A request that takes twice as long as
-    /// the last one for its URL, but at least a second, or five seconds, delays no other for
-    /// longer.
+    /// Sets for how long, in all, a request waits for the responses to other requests before it goes to the origin
+    /// itself; by default, the store's `compute_wait`. A request that takes twice as long as the last one for its URL,
+    /// but at least a second, or five seconds, delays no other for longer.
     pub fn collapse_wait(mut self, wait: Duration) -> Self {
         self.collapse_wait = Some(wait);
         self
@@ -171,7 +170,7 @@ impl Builder {
         self
     }
 
-    /// Returns the HTTP cache with these settings.
+    /// Builds the HTTP cache with these settings.
     pub fn build(self) -> HttpCache {
         let storage = Storage::new(&self.cache, self.store_limit, self.rules.clone());
         let compute_wait = self.cache.store().compute_wait();
@@ -194,7 +193,7 @@ impl Builder {
 }
 
 impl HttpCache {
-    /// Returns a builder of an HTTP cache that keeps responses in this store.
+    /// Creates a builder of an HTTP cache that keeps responses in the given store.
     pub fn builder(cache: Cache) -> Builder {
         Builder {
             cache,

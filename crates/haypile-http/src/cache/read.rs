@@ -274,7 +274,8 @@ impl HttpCache {
         Asking { directives, ticket, waits: 0, generation: None }
     }
 
-    /// Returns the latest of the stored responses that answer a request, and how it may be used.
+    /// Selects the latest of the stored responses that answer a request, and decides how it may be
+    /// used.
     pub(super) fn select(
         &self,
         parts: &request::Parts,

@@ -93,7 +93,7 @@ impl Status {
         Self { ttl: Some(ttl), ..Self::default() }
     }
 
-    /// Appends the `Cache-Status` to the fields of a response, after those of earlier caches.
+    /// Appends the `Cache-Status` to the header fields of a response, after those of earlier caches.
     pub(super) fn append_to(&self, headers: &mut HeaderMap) {
         let mut text = String::with_capacity(USUAL_BYTES);
         let _ = write!(text, "{self}");

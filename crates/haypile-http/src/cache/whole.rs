@@ -14,8 +14,8 @@ use crate::semantics::validation::{Answer, answer};
 /// The fields by which a client asks for less.
 const OF_LESS: [http::HeaderName; 4] = [RANGE, IF_RANGE, IF_NONE_MATCH, IF_MODIFIED_SINCE];
 
-/// Whether a request is for all bytes from the first on (`Range: bytes=0-`), as media players send
-/// it.
+/// Whether a request is for all bytes of a response from the first on (`Range: bytes=0-`), as media
+/// players send it.
 pub(super) fn asks_from_first_byte(headers: &HeaderMap) -> bool {
     let mut lines = headers.get_all(RANGE).iter();
     let is_from_first = |line: &HeaderValue| line.as_bytes().eq_ignore_ascii_case(b"bytes=0-");

@@ -58,7 +58,7 @@ impl AccessLog {
         self.0.append(line.text());
     }
 
-    /// Returns the count of lines that were lost, which rises while the log is used.
+    /// Returns the count of lines that the access log lost, which rises while the log is used.
     pub(super) fn lost(&self) -> &Arc<AtomicU64> {
         self.0.lost()
     }

@@ -31,11 +31,11 @@ pub struct Conversation {
     pub sent: Vec<ReceivedRequest>,
     /// Whether the client sends further bytes, after these requests, that may not be one request.
     pub is_doubtful: bool,
-    /// The requests that the origin receives.
+    /// The requests that the origin receives from the proxy.
     pub received: Vec<ReceivedRequest>,
-    /// Whether the origin receives bytes that are not requests.
+    /// Whether the origin receives bytes from the proxy that are not requests.
     pub is_garbled: bool,
-    /// All bytes that the client receives.
+    /// All bytes that the client receives from the proxy.
     pub answers: Vec<u8>,
 }
 

@@ -70,7 +70,7 @@ impl LogFile {
         }
     }
 
-    /// Returns the count of lines that were lost, which rises while the log is used.
+    /// Returns the count of lines that the log lost, which rises while the log is used.
     pub(super) fn lost(&self) -> &Arc<AtomicU64> {
         &self.lost
     }

@@ -30,7 +30,7 @@ const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 /// The upper bounds of the durations that are counted together, in seconds.
 const BOUNDS: [f64; 10] = [0.000_1, 0.000_25, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 10.0];
 
-/// The outcome of a request that was sent to an origin.
+/// The outcome of a request that was sent to an origin: whether a response came.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum AskedOrigin {
     /// A response came from the origin.

@@ -15,7 +15,7 @@ use super::time::{date, since};
 pub struct PartPlace {
     /// The range of bytes of the whole body that the partial response has.
     pub range: Range<u64>,
-    /// The length of the whole body, in bytes.
+    /// The length of the whole body, of which the response has a part, in bytes.
     pub whole: u64,
 }
 

@@ -192,13 +192,13 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// Whether a shared cache may store the response to a request with `Authorization`.
+    /// Whether the directives permit a shared cache to store the response to a request with `Authorization`.
     pub(super) fn permits_sharing(&self) -> bool {
         let directives = &self.directives;
         directives.public || directives.must_revalidate || directives.s_maxage.is_some()
     }
 
-    /// Whether the stale response may never be reused without validation.
+    /// Whether the response may never be reused without validation once it is stale.
     pub(super) fn forbids_stale(&self, rules: &Rules) -> bool {
         let directives = &self.directives;
         let of_shared = directives.proxy_revalidate || directives.s_maxage.is_some();

@@ -80,7 +80,7 @@ impl Target {
         &self.text[self.origin_bytes..]
     }
 
-    /// Returns the whole URL as text.
+    /// Returns the whole normalized URL as text.
     pub fn as_str(&self) -> &str {
         &self.text
     }

@@ -36,7 +36,7 @@ pub(crate) struct Entry {
 /// A stored response: its head, its body (or the id of the body's chunks), and its purge groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredResponse {
-    /// The head of the response.
+    /// The status code and header fields of the response, with its times and variant.
     pub(crate) head: Stored,
     /// The body of the response: in the entry, or in chunks under other keys.
     pub(crate) body: StoredBody,

@@ -167,9 +167,8 @@ fn together(groups: &[Group], marks: &HashMap<Group, Marks>) -> Option<Marks> {
     groups.iter().try_fold(Marks::default(), |all, group| Some(all.and(*marks.get(group)?)))
 }
 
-/// Ensures that the store has a record of each of a response's groups before the response is
-/// stored. Returns whether none of them was purged since its request was sent; `None` if the store
-/// fails.
+/// Ensures that the store has a record of each of a response's purge groups before the response is stored. Returns
+/// whether none of them was purged since its request was sent; `None` if the store fails.
 pub(super) fn join(store: &dyn Store, response: &StoredResponse) -> Option<bool> {
     let known = all_marks(store, read_purges(store)??.stamp(), &response.groups)?;
     for group in &response.groups {

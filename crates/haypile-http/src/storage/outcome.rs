@@ -23,7 +23,7 @@ pub(crate) struct Outcome {
     pub(crate) since: SystemTime,
     /// The time for which the outcome is valid, from `since` on.
     pub(crate) lifetime: Duration,
-    /// The time that the origin took to answer.
+    /// The time that the origin took to answer the request.
     pub(crate) took: Duration,
 }
 

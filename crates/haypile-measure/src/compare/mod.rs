@@ -41,7 +41,7 @@ const MOST_NAMED: usize = 5;
 pub struct Question {
     /// The metric to compare, such as processor time.
     pub metric: Metric,
-    /// The rule that decides whether a difference is significant.
+    /// The rule that decides whether a difference between old and new samples is significant.
     pub rule: Rule,
     /// The choices of subjects (caches) from the old and from the new samples; `None` to compare
     /// subjects of the same name.

@@ -26,9 +26,9 @@ pub struct Finding {
     pub subject: SubjectId,
     /// The names of the experiment's runs whose samples were pooled.
     pub runs: Vec<String>,
-    /// The number of samples that the figure was computed from, including errors.
+    /// The number of samples of the subject in the case, including errors.
     pub samples: usize,
-    /// The number of samples that are errors, which are left out of all figures but counts.
+    /// The number of samples that are errors, which no figure includes except counts.
     pub errors: usize,
     /// The name of the figure: that of a [`Figure`], `count:` with the name of a count, a percentile
     /// with the kind of operations (`p99:get`), or `times` for the processor time over that of another

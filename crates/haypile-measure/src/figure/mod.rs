@@ -195,7 +195,7 @@ impl Estimate {
         Self { interval: interval.into(), ..self }
     }
 
-    /// Returns `number` divided by the estimate, which turns a time into a rate.
+    /// Returns `number` divided by the estimate, which turns the estimate of a time into that of a rate.
     #[must_use]
     pub fn inverse(self, number: f64) -> Self {
         let turned = |ends: Interval| Interval { low: number / ends.high, high: number / ends.low };

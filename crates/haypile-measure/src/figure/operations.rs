@@ -28,7 +28,7 @@ pub struct Operations {
     /// The latencies in nanoseconds by percentile, in the order of [`PERCENTILES`]: medians over
     /// samples, and the maximum of all samples.
     pub percentiles: [f64; PERCENTILES.len()],
-    /// The median of the samples' mean latencies in nanoseconds, if they were measured.
+    /// The median of the samples' mean latencies, in nanoseconds; `None` if they were not measured.
     pub mean: Option<f64>,
     /// The number of timed operations in all samples.
     pub count: u64,
@@ -37,7 +37,8 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// Returns the kinds of operations whose latencies were measured, in alphabetical order.
+    /// Returns the kinds of operations (such as `get`) whose latencies were measured, in
+    /// alphabetical order.
     pub fn kinds<'a>(samples: &Samples<'a>) -> Vec<&'a str> {
         let good = samples.iter().filter(|sample| sample.error.is_none());
         let timed = good.filter_map(|sample| sample.latency_ns.as_ref());

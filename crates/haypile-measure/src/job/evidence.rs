@@ -49,7 +49,7 @@ fn add_written(words: &[u32], written: &mut [bool]) {
 pub(crate) struct ReadSums {
     /// The sum of the words (of eight bytes each) of all values that were read, which runners report as `read_words`.
     pub(crate) words: u64,
-    /// The sum of the values' CRC-32 checksums, which runners report as `read_crc32`.
+    /// The sum of the CRC-32 checksums of all values that were read, which runners report as `read_crc32`.
     pub(crate) crc32: u64,
 }
 

@@ -116,7 +116,7 @@ pub enum Interlude {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The seed of the random bytes of values, and of the job's operations and keys.
+    /// The seed of the job's random choices: the bytes of values, the operations and the keys.
     pub seed: u64,
     /// The cache's capacity in bytes; caches differ in which bytes they count.
     pub capacity_bytes: u64,

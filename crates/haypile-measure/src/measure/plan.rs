@@ -122,7 +122,7 @@ pub struct Contender {
 pub struct RunnerLimits {
     /// Time limit from the start of a runner until it is ready.
     pub prepare: Duration,
-    /// Time limit from the start signal (`go`) to the results.
+    /// Time limit of a runner from the start signal (`go`) to its results.
     pub timed: Duration,
 }
 

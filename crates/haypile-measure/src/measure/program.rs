@@ -25,7 +25,7 @@ pub struct Runner {
     pub program: PathBuf,
     /// The arguments of the runner's command that precede those of the protocol.
     pub arguments: Vec<OsString>,
-    /// The name of the runner in results.
+    /// The name by which results call the runner.
     pub label: String,
 }
 

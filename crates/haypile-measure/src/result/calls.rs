@@ -36,7 +36,7 @@ impl CallCounts {
         self.open + self.stat + self.getdents + self.read
     }
 
-    /// Adds other counts of system calls.
+    /// Adds the counts of other system calls to these.
     pub fn add(&mut self, other: Self) {
         self.open += other.open;
         self.stat += other.stat;
@@ -71,7 +71,7 @@ pub struct StartCalls {
     pub only: Vec<String>,
     /// The programs that this start ran and the other condition's start did not.
     pub only_programs: Vec<String>,
-    /// Texts about files which show that a start without the cache has another cache of its own.
+    /// Texts about files which show that a program's start without the cache under test has another cache of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_cache: Vec<String>,
     /// Whether the lists of files and folders were cut, because there were too many.

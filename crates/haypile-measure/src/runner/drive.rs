@@ -18,7 +18,7 @@ pub(super) struct Tally {
     pub(super) misses: u64,
     pub(super) errors: u64,
     pub(super) wrong: u64,
-    /// The checksum of the values that reads found: their words added up modulo 2^64
+    /// The checksum of the values that reads found: their words of eight bytes added up modulo 2^64
     /// (`docs/job.md`).
     pub(super) read_words: u64,
 }

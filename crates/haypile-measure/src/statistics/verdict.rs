@@ -151,7 +151,7 @@ impl Verdict {
         }
     }
 
-    /// Whether the samples are insufficient for a verdict.
+    /// Whether the verdict is that blocks (rounds) are too few, too short or unconfirmed for a comparison.
     pub fn is_none(self) -> bool {
         matches!(self, Self::TooFew | Self::TooShort | Self::Unconfirmed)
     }

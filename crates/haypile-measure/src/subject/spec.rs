@@ -54,13 +54,13 @@ impl SubjectSpec {
         self.0.split_once(':').map_or("", |(_, rest)| rest)
     }
 
-    /// Returns the whole text of the subject, as the user wrote it.
+    /// Returns the whole text of the subject's name and options, as the user wrote it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns the whole text of the subject with `xxxxx` in place of a possible password, for
-    /// messages.
+    /// Returns the whole text of the subject's name and options with `xxxxx` in place of a possible
+    /// password, for messages.
     pub fn redacted(&self) -> String {
         CacheUrl::redacted_text(&self.0)
     }

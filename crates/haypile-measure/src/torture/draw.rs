@@ -8,7 +8,7 @@ pub(super) use haypile_number::splitmix::{mix, nth as word};
 pub(super) struct Draw(SplitMix64);
 
 impl Draw {
-    /// Creates the generator of random numbers with this seed.
+    /// Creates a generator of random numbers from a seed.
     pub(super) fn new(seed: u64) -> Self {
         Self(SplitMix64::new(seed))
     }

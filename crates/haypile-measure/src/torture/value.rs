@@ -12,9 +12,9 @@ const LONG_ONE_OF: u64 = 256;
 /// The largest lengths of the torture's values, which are random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lengths {
-    /// The largest length of most values, in bytes after their header.
+    /// The largest length of most of the torture's values, in bytes after their header.
     pub(super) common_bytes: u64,
-    /// The largest length of the few long values, in bytes after their header.
+    /// The largest length of the torture's few long values, in bytes after their header.
     pub(super) longest_bytes: u64,
 }
 
@@ -48,7 +48,7 @@ fn identity(key: u64, sequence: u64) -> u64 {
     mix(key).wrapping_add(mix(!sequence))
 }
 
-/// Replaces the contents of `value` by the value of a key with this sequence number.
+/// Replaces the contents of `value` by the torture's value for a key and a sequence number.
 pub(super) fn write(lengths: Lengths, key: u64, sequence: u64, value: &mut Vec<u8>) {
     let length = lengths.of(key, sequence);
     let bytes = usize::try_from(length).expect("what a runner is told fits its memory");

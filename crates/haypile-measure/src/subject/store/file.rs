@@ -16,7 +16,8 @@ const SCHEME: &str = "file";
 /// The name of the file.
 const NAME: &str = "cache.haypile";
 
-/// The smallest size of a cache file. A subject with less capacity has more room than it was given.
+/// The smallest size of a cache file, in bytes. A subject with less capacity has more room than it
+/// was given.
 pub(super) const MIN_BYTES: u64 = 1 << 20;
 
 /// Whether a level of a cache (one of several chained caches) keeps its entries in a file.

@@ -170,7 +170,7 @@ impl StoreSubject {
         self.store().flush(durability)
     }
 
-    /// Whether the subject is the baseline `none`, which never stores anything.
+    /// Whether the cache is the baseline `none`, which never stores anything.
     pub(crate) fn keeps_nothing(&self) -> bool {
         self.url.levels().iter().all(|level| level.scheme() == "none")
     }

@@ -78,7 +78,7 @@ impl Truth {
         self.clock.fetch_add(1, Ordering::SeqCst) + 1
     }
 
-    /// Records the end of a removal from the cache, whatever its outcome.
+    /// Records the end of a client's removal of entries from the cache, whatever its outcome.
     pub(super) fn end(&self, removal: Removal) {
         self.of(removal).ended.fetch_add(1, Ordering::SeqCst);
     }
