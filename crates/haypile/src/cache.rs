@@ -139,7 +139,7 @@ impl Cache {
         self.store.set_in_groups(key, value, options, &self.groups())
     }
 
-    /// Returns the store that this cache reads and writes.
+    /// Returns the store that holds the entries of this cache.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
@@ -315,7 +315,7 @@ impl Cache {
         entries.iter().map(|(key, value, options)| self.put(key, value, options)).collect()
     }
 
-    /// Deletes an entry; returns whether there was one.
+    /// Deletes the entry of a key; returns whether there was one.
     ///
     /// # Errors
     ///

@@ -14,7 +14,7 @@ pub trait Clock: fmt::Debug + Send + Sync {
     fn wall(&self) -> SystemTime;
 }
 
-/// The clock of the operating system.
+/// A [`Clock`] that reads the clocks of the operating system.
 ///
 /// Its monotonic side is [`Instant`]: on Linux it stands still while the machine is suspended, so
 /// that an entry in memory outlives its TTL by the length of the suspension.
@@ -24,7 +24,7 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
-    /// Returns a clock whose monotonic time is zero now.
+    /// Returns a clock of the operating system whose monotonic time is zero now.
     pub fn new() -> Self {
         Self { origin: Instant::now() }
     }
@@ -46,7 +46,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that moves only when told to, for tests of expiry.
+/// A clock that moves only when a test calls it, for tests of the expiry of entries.
 ///
 /// ```
 /// use std::time::Duration;
@@ -67,7 +67,7 @@ impl ManualClock {
         Self::default()
     }
 
-    /// Moves the monotonic time and the time of day forward by this duration; at most to 584 years
+    /// Moves the clock's monotonic time and time of day forward by a duration; at most to 584 years
     /// after the clock's origin.
     pub fn advance(&self, by: Duration) {
         let later = |now: u64| Some(now.saturating_add(nanos(by)));

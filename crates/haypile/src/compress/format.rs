@@ -8,14 +8,15 @@ use super::spec::Compression;
 /// The first bytes of every value that is not stored unchanged.
 const MARKER: [u8; 4] = [0xF9, b'h', b'p', 0xF9];
 
-/// The largest number of bytes by which the stored form of a value exceeds the value.
+/// The largest number of bytes by which the stored form of a value, with its marker, is longer than
+/// the value.
 pub(super) const WRAP_BYTES: usize = MARKER.len() + 1;
 
 const STORED: u8 = 0;
 
 const CHECKSUM_BYTES: usize = 4;
 
-/// The error of a failed allocation; contains the number of bytes.
+/// The error of a failed memory allocation; contains the number of bytes that were requested.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoMemory(pub(super) usize);
 
@@ -51,8 +52,8 @@ pub(super) fn is_marked(stored: &[u8]) -> bool {
     stored.starts_with(&MARKER)
 }
 
-/// Returns the form in which `value` is stored, built in the buffer `room`; `None` if the value is
-/// stored as it is.
+/// Returns the bytes to store for `value`, compressed if that saves enough and built in the buffer
+/// `room`; `None` if the value is stored unchanged.
 pub(super) fn encode<'a>(
     value: &[u8],
     compression: Compression,
@@ -66,8 +67,8 @@ pub(super) fn encode<'a>(
     wrap(value, room)
 }
 
-/// Returns the form in which `value` is stored without compression, like [`encode`]; `None` if the
-/// value is stored as it is.
+/// Returns the bytes to store for `value` without compression: a marker is put before a value that
+/// itself begins with the marker. Returns `None` if the value is stored unchanged.
 pub(super) fn wrap<'a>(value: &[u8], room: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>, NoMemory> {
     if !is_marked(value) {
         return Ok(None);
@@ -92,8 +93,8 @@ fn compress(value: &[u8], compression: Compression, codec: &mut Codec, room: &mu
     codec.compress(compression, value, max_bytes, room)
 }
 
-/// Replaces the stored form in `value` by the value that it encodes, like [`decode`]; `room` is a
-/// buffer.
+/// Replaces the stored bytes in `value` by the value that they encode (compressed, or after a
+/// marker), like [`decode`]; `room` is a buffer.
 pub(super) fn decode_in_place(
     value: &mut Vec<u8>,
     limit_bytes: u64,
@@ -107,7 +108,8 @@ pub(super) fn decode_in_place(
     decode(room, limit_bytes, codec, value)
 }
 
-/// Decodes `stored`, which [is marked](is_marked), into `value`.
+/// Decodes a value from `stored`, its stored bytes, which [begin with the marker](is_marked), into
+/// `value`.
 pub(super) fn decode(
     stored: &[u8],
     limit_bytes: u64,

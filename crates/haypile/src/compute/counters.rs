@@ -51,7 +51,7 @@ impl ComputeCounters {
         }
     }
 
-    /// Adds these counts of computations to the statistics of the store.
+    /// Adds these counts of failures around computations to the statistics of the store.
     pub(crate) fn add_to(&self, stats: &mut Stats) {
         let counted = self.stats();
         stats.failed_reads += counted.failed_reads;

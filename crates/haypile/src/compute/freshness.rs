@@ -65,7 +65,8 @@ impl Freshness {
         Ok(SetOptions::set().with_ttl(self.fresh.saturating_add(self.stale)))
     }
 
-    /// Whether a value that a read has found should be refreshed now.
+    /// Whether a cached value that a read has found should be computed again now, because it is
+    /// stale or soon will be.
     pub(crate) fn is_due(self, hit: Hit) -> bool {
         hit.expires_in.is_some_and(|left| left <= self.stale.saturating_add(self.early))
     }

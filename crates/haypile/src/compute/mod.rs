@@ -130,8 +130,8 @@ impl Cache {
         self.compute_unless(key.as_ref(), options, |_| true, compute, &mut poll)
     }
 
-    /// Returns the counts of failures that computations tolerated, such as values that could not be
-    /// stored.
+    /// Returns the counts of failures that did not fail a computation, such as computed values that
+    /// could not be stored.
     pub fn compute_stats(&self) -> ComputeStats {
         self.computations.counters().stats()
     }

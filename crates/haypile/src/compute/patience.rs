@@ -5,12 +5,14 @@ use std::time::{Duration, Instant};
 use crate::mutant;
 use crate::store::ClaimHolder;
 
-/// The longest sleep before a waiting caller checks the state again.
+/// The longest sleep of a caller that waits for another's computation, before it checks the key's
+/// state again.
 pub(super) const NAP: Duration = Duration::from_millis(10);
-/// The interval at which a waiting caller's `poll` function is called.
+/// The interval at which the `poll` function of a caller that waits for another's computation is
+/// called.
 pub(super) const POLL: Duration = Duration::from_millis(50);
-/// The longest wait for another process that is stopped or frozen, or that holds a lock so
-/// that the holder of the computation cannot be found out.
+/// The longest wait for another process that computes a key but is stopped or frozen, or that holds
+/// a lock which hides who computes the key.
 pub(super) const HALTED_WAIT: Duration = Duration::from_secs(1);
 
 /// The time that one call may wait for other callers' computations: `compute_wait` in total for
@@ -32,7 +34,8 @@ pub(super) struct Patience {
     polled: Option<Instant>,
 }
 
-/// The next step of a caller whose key another process is computing.
+/// The next step of a caller whose key's value another process is computing: to wait, to compute,
+/// and so on.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NextStep {
     Wait(Duration),
@@ -54,19 +57,20 @@ impl Patience {
         }
     }
 
-    /// Whether this call has waited for another caller before.
+    /// Whether this call has already waited for another caller's computation of the key.
     pub(super) fn has_begun(&self) -> bool {
         self.since.is_some()
     }
 
-    /// Starts the time limit of the wait, unless it has started, and returns the time that is left.
+    /// Returns the time left to wait for another caller's computation; the first call starts the
+    /// time limit.
     pub(super) fn left(&mut self) -> Duration {
         let since = *self.since.get_or_insert_with(Instant::now);
         self.limit.saturating_sub(since.elapsed())
     }
 
-    /// Records that the computation ended without a value, and that another caller computes. Returns whether there is
-    /// time to wait for it.
+    /// Records that the computation that this call waits for has failed, and that another caller computes. Returns
+    /// whether there is time to wait for it.
     pub(super) fn note_failure(&mut self) -> bool {
         self.saw_failures = true;
         if mutant::is_on("failures-renew-the-patience") {
@@ -75,8 +79,8 @@ impl Patience {
         !self.has_begun_again && !self.left().is_zero()
     }
 
-    /// Restarts the time limit, once, because another caller has taken over from a computation that
-    /// took too long. Returns whether to wait for that caller.
+    /// Restarts the time limit of the wait, once, because another caller has taken over from a
+    /// computation that took too long. Returns whether to wait for that caller.
     pub(super) fn begin_again(&mut self) -> bool {
         let may = !self.has_begun_again && !self.saw_failures;
         if may {
@@ -130,7 +134,8 @@ impl Patience {
         if left.is_zero() { NextStep::Compute } else { NextStep::Wait(left.min(NAP)) }
     }
 
-    /// Whether the caller's `poll` function has to be called now.
+    /// Whether the `poll` function of a caller that waits for another's computation has to be
+    /// called now.
     pub(super) fn is_poll_due(&mut self) -> bool {
         let since = self.since;
         let polled = self.polled.get_or_insert_with(|| since.unwrap_or_else(Instant::now));

@@ -17,8 +17,8 @@ use super::patience::{NextStep, Patience};
 use super::wait::{AfterWait, Followed, Seen};
 use super::{Freshness, Looked};
 
-/// A [`Cache::get_or_try_compute`] or [`Cache::get_or_try_refresh`] that does not block: the
-/// program polls it.
+/// A non-blocking call of [`Cache::get_or_try_compute`] or [`Cache::get_or_try_refresh`], which the
+/// program polls.
 ///
 /// All that is said there holds: of all threads, tasks and processes one computes, waits are bounded, and writes
 /// during the computation win. Tasks that ask for each other's keys wait up to the bound; a task that asks for the
@@ -82,7 +82,8 @@ enum Step {
     End(Polled),
 }
 
-/// The result of polling a [`PendingCompute`]: a value, a computation to do, or a wait.
+/// The result of polling a [`PendingCompute`]: a value, a computation for the caller to do, or a
+/// wait for another caller.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "a caller handles each answer")]
 pub enum Polled {
@@ -111,7 +112,7 @@ pub struct Computation {
 }
 
 impl PendingCompute {
-    /// Begins a non-blocking [`Cache::get_or_try_compute`].
+    /// Begins a non-blocking call of [`Cache::get_or_try_compute`], which the program polls.
     ///
     /// # Errors
     ///
@@ -122,7 +123,7 @@ impl PendingCompute {
         Ok(Self::new(cache, key.as_ref(), options, None))
     }
 
-    /// Begins a non-blocking [`Cache::get_or_try_refresh`].
+    /// Begins a non-blocking call of [`Cache::get_or_try_refresh`], which the program polls.
     ///
     /// # Errors
     ///
@@ -143,22 +144,24 @@ impl PendingCompute {
         Self { call, looked, patience, is_holding: false, stage: Stage::Begun }
     }
 
-    /// Makes the call never wait for another process: its caller holds a [`Computation`] itself,
-    /// and the two could wait for each other.
+    /// Makes the call never wait for another caller's computation, because its own caller holds a
+    /// [`Computation`] and the two could wait for each other.
     #[must_use]
     pub fn within_a_computation(self) -> Self {
         Self { is_holding: !mutant::is_on("task-waits-while-it-holds-a-claim"), ..self }
     }
 
-    /// Makes the call take over at once from the caller of this store that is computing: somebody
-    /// has already waited for that one for [`compute_wait`](crate::Store::compute_wait).
+    /// Makes the call take over at once from another caller that computes the value, because
+    /// somebody has already waited for that caller for
+    /// [`compute_wait`](crate::Store::compute_wait).
     #[must_use]
     pub fn after_a_wait(self) -> Self {
         Self { patience: Patience::new(Duration::ZERO), ..self }
     }
 
-    /// Continues the call as far as possible without waiting for another caller. Reads the store,
-    /// which takes as long as any of its operations.
+    /// Continues the call (a read of the cache with a computation on a miss) as far as possible
+    /// without waiting for another caller. Reads the store, which takes as long as any of its
+    /// operations.
     ///
     /// # Errors
     ///
@@ -181,8 +184,9 @@ impl PendingCompute {
         }
     }
 
-    /// Whether callers that come now may share the outcome of this call. If the key has changed
-    /// since, only callers that were already waiting get the value.
+    /// Whether new callers may share the outcome of this call, that is, whether the key is
+    /// unchanged since the call began. If the key has changed since, only callers that were already
+    /// waiting get the value.
     pub fn is_current(&self) -> bool {
         let Call { cache, key, .. } = &self.call;
         match &self.stage {
@@ -301,16 +305,16 @@ fn computer() -> Computer {
 }
 
 impl Computation {
-    /// Whether the key is unchanged since the computation began. Otherwise only callers that were
-    /// already waiting get the value, and later callers compute again.
+    /// Whether the key is unchanged since the computation of its value began. Otherwise only
+    /// callers that were already waiting get the value, and later callers compute again.
     pub fn is_current(&self) -> bool {
         let Call { cache, key, .. } = &self.call;
         let is_current = |leader: &Leader| leader.is_current() && cache.holds(key, leader.stage());
         self.leader.as_ref().is_none_or(is_current)
     }
 
-    /// Stores the computed value, unless the key has changed since the computation began, and
-    /// returns it to all waiting callers.
+    /// Stores the computed value in the cache, unless the key has changed since the computation
+    /// began, and returns it to all waiting callers.
     pub fn store(self, value: &[u8]) {
         if let Some(leader) = &self.leader {
             let Call { cache, key, options, .. } = &self.call;
@@ -318,8 +322,8 @@ impl Computation {
         }
     }
 
-    /// Stores the value as [`store`](Self::store) does, in groups that the computation may have determined, in place of
-    /// the cache's groups.
+    /// Stores the computed value as [`store`](Self::store) does, and puts its entry in these groups (to invalidate
+    /// entries together) instead of the cache's groups.
     ///
     /// A caller of this process that came after a group was invalidated, and waited for this computation, gets its value all
     /// the same unless the group is one of [its own cache](Cache::in_groups): nobody knew before that the value belongs to it.
@@ -337,8 +341,8 @@ impl Computation {
         Ok(())
     }
 
-    /// Ends a computation that has failed. Returns the value that it should have refreshed, if the
-    /// cache still has one, to be served instead of the failure.
+    /// Ends a computation of a value that has failed. Returns the value that it should have
+    /// refreshed, if the cache still has one, to be served instead of the failure.
     pub fn fail(self) -> Option<Vec<u8>> {
         let Call { cache, key, .. } = &self.call;
         let (_, mut value) = self.current?;

@@ -22,7 +22,7 @@ pub(crate) struct Computations {
 }
 
 impl Computations {
-    /// Returns the computations in progress of the caches on `store`.
+    /// Returns the computations in progress of all caches on `store`, which these caches share.
     pub(crate) fn of(store: &Arc<dyn Store>) -> Arc<Self> {
         let address = Arc::as_ptr(store).addr();
         BY_STORE.get_or_create(address, || Self {

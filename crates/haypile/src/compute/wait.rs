@@ -12,8 +12,8 @@ use crate::fork;
 use crate::mutant;
 use crate::store::{Claim, ClaimHolder};
 
-/// A function that can end a wait early: it is called about every 50 ms while the caller waits for
-/// another.
+/// A function that can end a wait for another caller's computation early: it is called about every
+/// 50 ms.
 pub(super) type Poll<'a, E> = &'a mut dyn FnMut() -> Result<(), E>;
 
 /// The outcome of waiting for another caller of this process that computes the same key.
@@ -33,7 +33,7 @@ pub(super) enum AfterWait {
     Follow(Follower),
 }
 
-/// The outcome of trying to become the process that computes a key.
+/// The outcome of trying to become the process that computes the value of a key.
 pub(super) enum Claimed<'a> {
     /// The caller computes, with or without the claim.
     Compute(Option<HeldClaim<'a>>),
@@ -42,10 +42,10 @@ pub(super) enum Claimed<'a> {
 }
 
 impl Cache {
-    /// Waits for another thread that computes the same key. If that one fails, one of the waiting
-    /// callers takes over, and the others wait for that one. If it takes too long, one of them
-    /// computes as well, and the others wait for that one once more. A caller whose time is up
-    /// computes for itself.
+    /// Waits for another thread of this process that computes the value of the same key. If that
+    /// one fails, one of the waiting callers takes over, and the others wait for that one. If it
+    /// takes too long, one of them computes as well, and the others wait for that one once more. A
+    /// caller whose time is up computes for itself.
     pub(super) fn follow<E>(
         &self,
         key: &[u8],
@@ -91,8 +91,9 @@ impl Cache {
         if goes_on { AfterWait::Follow(next) } else { AfterWait::Done(Followed::Alone) }
     }
 
-    /// Makes this caller the one that computes a key among the processes that share the store.
-    /// Waits for other processes as [`follow`](Self::follow) does for threads.
+    /// Makes this caller the one that computes the value of a key among all processes that share
+    /// the store, or waits for the one that does. Waits for other processes as
+    /// [`follow`](Self::follow) does for threads.
     pub(super) fn claim<E>(
         &self,
         key: &[u8],
@@ -131,7 +132,7 @@ impl Cache {
     }
 }
 
-/// The reason why a store did not let this caller compute a key.
+/// The answer of a store that did not give this caller the right to compute a key's value.
 pub(super) enum Seen {
     Taken(ClaimHolder),
     /// A lock is held, so that the state of the claim is unknown.
@@ -145,9 +146,9 @@ impl Seen {
         if matches!(error, Error::Busy { .. }) { Self::Busy } else { Self::Free }
     }
 
-    /// Decides the next step of a caller; returns `None` if it should continue without storing the
-    /// value, because it has no need to wait. One that holds a claim itself waits for no other: the
-    /// two could wait for each other.
+    /// Decides the next step of a caller that did not get the right to compute a key's value;
+    /// returns `None` if it should continue without waiting or storing. One that holds a claim
+    /// itself waits for no other: the two could wait for each other.
     pub(super) fn next_step(
         self,
         waits: bool,

@@ -53,13 +53,13 @@ impl FileBuilder {
         self.option("size", bytes.to_string())
     }
 
-    /// Sets the life of entries that are written without a TTL of their own.
+    /// Sets the default time to live (TTL) of entries, for writes that state none.
     #[must_use]
     pub fn ttl(self, ttl: Duration) -> Self {
         self.option("ttl", humantime::format_duration(ttl).to_string().replace(' ', ""))
     }
 
-    /// Sets the namespace: the cache then lists, counts and clears only the entries of this name.
+    /// Sets the namespace of the cache, which then sees only the entries written under this name.
     #[must_use]
     pub fn namespace(self, name: impl Into<String>) -> Self {
         self.option("namespace", name)
@@ -93,7 +93,7 @@ impl FileBuilder {
         Self { clock, ..self }
     }
 
-    /// Opens the cache.
+    /// Opens the cache in the file.
     ///
     /// # Errors
     ///

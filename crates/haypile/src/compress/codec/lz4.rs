@@ -41,7 +41,7 @@ impl Lz4 {
         bytes <= max_bytes
     }
 
-    /// Decompresses `data` into `out`, and returns the length.
+    /// Decompresses LZ4 `data` into `out`, and returns the length.
     #[expect(clippy::unused_self, reason = "as Zstandard, which needs it")]
     pub(super) fn decompress(&mut self, data: &[u8], out: &mut [u8]) -> Option<usize> {
         decompress_into(data, out).ok()

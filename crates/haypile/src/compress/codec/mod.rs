@@ -84,7 +84,8 @@ impl Codec {
         }
     }
 
-    /// Decompresses `data` into `out`.
+    /// Decompresses `data`, which a method compressed, into `out`, whose length is that of the
+    /// value.
     ///
     /// # Errors
     ///
@@ -118,7 +119,7 @@ pub(crate) enum Method {
 }
 
 impl Method {
-    /// Returns the method's number in files and stored values, which is never 0.
+    /// Returns the number of a compression method in files and stored values, which is never 0.
     pub(crate) fn number(self) -> u8 {
         match self {
             Self::Lz4 => 1,
@@ -126,7 +127,8 @@ impl Method {
         }
     }
 
-    /// Returns the method's name, which is also the name of its feature.
+    /// Returns the name of a compression method, which is also the name of its feature of this
+    /// crate.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Lz4 => "lz4",
@@ -134,7 +136,7 @@ impl Method {
         }
     }
 
-    /// Whether this build has the feature of the method.
+    /// Whether this build of the crate contains the compression method.
     pub(crate) fn is_available(self) -> bool {
         match self {
             Self::Lz4 => cfg!(feature = "lz4"),
@@ -142,12 +144,13 @@ impl Method {
         }
     }
 
-    /// Returns the method with this number.
+    /// Returns the compression method with this number in files and stored values.
     pub(crate) fn of_number(number: u8) -> Option<Self> {
         [Self::Lz4, Self::Zstd].into_iter().find(|method| method.number() == number)
     }
 
-    /// Returns an upper bound on the decompressed length of `data_bytes` bytes of data.
+    /// Returns the largest decompressed length, in bytes, that compressed data of `data_bytes`
+    /// bytes can have.
     pub(super) fn bound_bytes(self, data_bytes: usize) -> u64 {
         let data_bytes = data_bytes as u64;
         match self {

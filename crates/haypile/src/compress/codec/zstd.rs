@@ -7,7 +7,7 @@ use crate::compress::spec::MAX_ZSTD_LEVEL;
 /// The start of a frame. Older formats start differently, and are not read.
 const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
-/// The compressor and the decompressor of one thread.
+/// The Zstandard compressor and decompressor of one thread.
 #[derive(Default)]
 pub(super) struct Zstd {
     /// The last compressor used, and its level.
@@ -47,7 +47,7 @@ impl Zstd {
         true
     }
 
-    /// Decompresses `data` into `out`, and returns the length.
+    /// Decompresses Zstandard `data` into `out`, and returns the length.
     pub(super) fn decompress(&mut self, data: &[u8], out: &mut [u8]) -> Option<usize> {
         if !data.starts_with(&MAGIC) {
             return None;

@@ -9,7 +9,8 @@ use crate::file::format::stamp;
 use crate::file::platform::ground::{Ground, IN_ORDER, Line};
 use crate::mutant;
 
-/// One segment's entry in the segment table of a cache file: the words of its metadata.
+/// One segment's entry in the segment table of a cache file: the metadata of that segment of the
+/// log of records.
 #[derive(Debug)]
 pub(in crate::file) struct Entry<'a, G: Ground> {
     pub(in crate::file) ground: &'a G,
@@ -18,7 +19,7 @@ pub(in crate::file) struct Entry<'a, G: Ground> {
 }
 
 impl<'a, G: Ground> Entry<'a, G> {
-    /// Returns the segment table's entry at an offset in the file.
+    /// Returns the entry of the segment table at an offset in the cache file.
     #[inline]
     pub(in crate::file) fn at(ground: &'a G, at: u64) -> Self {
         Self { ground, at, line: ground.line(at) }
@@ -33,16 +34,16 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.line.store(word, value, IN_ORDER);
     }
 
-    /// Returns the segment's generation, a count of its fillings: a reader that sees it change
-    /// reads again.
+    /// Returns the generation of a segment of the cache file, a count of its fillings: a reader
+    /// that sees it change reads again.
     #[inline]
     pub(in crate::file) fn generation(&self) -> u64 {
         let order = mutant::order("generation-read", Ordering::Acquire);
         self.line.load(GENERATION, order)
     }
 
-    /// Returns the segment's generation after an acquire fence: everything read before the fence is
-    /// of this generation or an earlier one.
+    /// Returns the generation of a segment of the cache file after an acquire fence: all data read
+    /// before the fence is of this generation or an earlier one.
     #[inline]
     pub(in crate::file) fn generation_after(&self) -> u64 {
         self.ground.fence(mutant::order("fence-after-a-record", Ordering::Acquire));
@@ -54,21 +55,23 @@ impl<'a, G: Ground> Entry<'a, G> {
         State::decode(self.load(STATE))
     }
 
-    /// Sets the segment's state with release ordering: a reader that sees the segment refilled also
-    /// reads its new generation, after the fence of [`generation_after`](Self::generation_after).
+    /// Sets the state (free, open, sealed, …) of a segment of the cache file with release ordering:
+    /// a reader that sees the segment refilled also reads its new generation, after the fence of
+    /// [`generation_after`](Self::generation_after).
     #[inline]
     pub(in crate::file) fn set_state(&self, state: State) {
         let order = mutant::order("state-written", Ordering::Release);
         self.line.store(STATE, state.encode(), order);
     }
 
-    /// Returns the encoded state of the segment, for [`exchange_state`](Self::exchange_state).
+    /// Returns the encoded state (free, open, sealed, …) of a segment of the cache file, for
+    /// [`exchange_state`](Self::exchange_state).
     pub(in crate::file) fn state_word(&self) -> u64 {
         self.line.load(STATE, mutant::order("state-read", Ordering::Acquire))
     }
 
-    /// Replaces the segment's state by compare-and-swap; returns whether it was still the state
-    /// that was read.
+    /// Replaces the state of a segment of the cache file by compare-and-swap; returns whether the
+    /// state was still `read`.
     pub(in crate::file) fn exchange_state(&self, read: u64, state: State) -> bool {
         self.ground.exchange(self.at + STATE, read, state.encode()).is_ok()
     }
@@ -83,8 +86,8 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.put(USED, bytes);
     }
 
-    /// Returns the latest expiry of the segment's records, in ms since 1970; `u64::MAX` if one
-    /// never expires.
+    /// Returns the latest expiry of all records in a segment of the cache file, in ms since 1970;
+    /// `u64::MAX` if one never expires.
     #[inline]
     pub(in crate::file) fn expires_ms(&self) -> u64 {
         self.load(EXPIRY)
@@ -102,15 +105,15 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.line.load(STAMP, mutant::order("stamp-read", Ordering::Acquire))
     }
 
-    /// Returns whether the segment's records were written before the last reboot or loss of power,
-    /// as a process with this boot stamp sees it.
+    /// Returns whether the records of a segment of the cache file were written before the last
+    /// reboot, as a process with this boot stamp (a number that each reboot changes) sees it.
     #[inline]
     pub(in crate::file) fn origin(&self, stamp: u64) -> Origin {
         Origin::of(self.stamp(), stamp)
     }
 
-    /// Returns the segment's salt: 32 bits that differ each time that it is filled, and that its
-    /// checksums are mixed with.
+    /// Returns the salt of a segment of the cache file: 32 bits that differ each time that the
+    /// segment is filled, and that its records' checksums are mixed with.
     #[inline]
     pub(in crate::file) fn salt(&self) -> u64 {
         self.salt_under(self.stamp())
@@ -122,15 +125,16 @@ impl<'a, G: Ground> Entry<'a, G> {
         number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32
     }
 
-    /// Returns the segment's origin and salt, from one read of its boot stamp.
+    /// Returns whether a segment was filled before the last reboot, and the salt of its checksums,
+    /// from one read of its boot stamp.
     #[inline]
     pub(in crate::file) fn origin_and_salt(&self, stamp: u64) -> (Origin, u64) {
         let own = self.stamp();
         (Origin::of(own, stamp), self.salt_under(own))
     }
 
-    /// Marks the segment as verified: no index slot that a loss of power left behind points into it
-    /// any more.
+    /// Marks a segment of the cache file as verified: no index slot that a loss of power left
+    /// behind points into it any more.
     pub(in crate::file) fn set_sure(&self, stamp: u64) {
         let order = mutant::order("stamp-made-sure", Ordering::Release);
         self.line.store(STAMP, stamp, order);
@@ -153,8 +157,8 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.line.store(GENERATION, next, order);
     }
 
-    /// Seals the segment, so that nothing is appended to it any more, unless another process is
-    /// emptying it already.
+    /// Seals a segment of the cache file, so that no record is appended to it any more, unless
+    /// another process is emptying it already.
     pub(in crate::file) fn seal(&self) {
         let word = self.state_word();
         let state = State::decode(word);
@@ -163,7 +167,7 @@ impl<'a, G: Ground> Entry<'a, G> {
         }
     }
 
-    /// Marks the segment as free.
+    /// Marks a segment of the cache file as free, so that it can be filled again.
     pub(in crate::file) fn free(&self) {
         if !mutant::is_on("generation-not-raised-at-freeing") {
             self.raise_generation();
@@ -171,8 +175,9 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.set_state(State::FREE);
     }
 
-    /// Makes the segment ready to be filled, with a boot stamp. Readers of its old records notice
-    /// by the generation, which is raised before anything else is written.
+    /// Makes a segment of the cache file ready to be filled with records, and writes its boot stamp
+    /// (a number that each reboot changes). Readers of its old records notice by the generation,
+    /// which is raised before anything else is written.
     pub(in crate::file) fn begin(&self, stamp: u64, epoch: u64, now_ms: u64) {
         if !mutant::is_on("generation-not-raised-at-filling") {
             self.raise_generation();

@@ -16,14 +16,16 @@ const NUMBERS_PER_MS_LOG2: u32 = 20;
 const SKIPPED_NUMBERS: u64 = 1 << 32;
 
 impl<G: Ground> Area<G> {
-    /// Returns the number of invalidations of groups and clearings of namespaces so far in the
-    /// cache file. A reader sees what was done before the last of them after an acquire fence.
+    /// Returns the number of invalidations of groups of entries and clearings of namespaces so far
+    /// in the cache file. A reader sees what was done before the last of them after an acquire
+    /// fence.
     #[inline]
     pub(in crate::file) fn group_clock(&self) -> u64 {
         self.ground.load(header::GROUP_CLOCK, Ordering::Relaxed)
     }
 
-    /// Invalidates a group of entries: those with this hash that were written before this call.
+    /// Invalidates all entries that were written before this call in the group whose name has this
+    /// hash.
     pub(in crate::file) fn invalidate(&self, hash: u32) {
         self.invalidate_at(self.geometry.group_word(hash));
     }
@@ -54,7 +56,8 @@ impl<G: Ground> Area<G> {
         self.ground.load(self.geometry.clearings_of(namespace), Ordering::Relaxed) > number
     }
 
-    /// Returns whether one of these groups was invalidated after invalidation number `number`.
+    /// Returns whether one of these groups of entries was invalidated after invalidation number
+    /// `number`.
     pub(in crate::file) fn are_invalid_since(&self, groups: &Hashes, number: u64) -> bool {
         groups.are_invalid_since(number, |hash| self.number_of(hash))
     }
@@ -64,15 +67,15 @@ impl<G: Ground> Area<G> {
         self.ground.load(self.geometry.group_word(hash), Ordering::Relaxed)
     }
 
-    /// Returns the groups that a record of the cache file is in; `None` if their encoding is
-    /// damaged.
+    /// Returns the groups of entries that a record of the cache file belongs to; `None` if their
+    /// encoding is damaged.
     pub(in crate::file) fn marks(&self, record: &Record) -> Option<Marks> {
         Marks::read(record.head.value_bytes(), |back| self.word_from_end(record, back))
     }
 
-    /// Returns whether a group of a record was invalidated after the record was written, or may
-    /// have been: invalidations since the record of an earlier boot may have been lost with the
-    /// power.
+    /// Returns whether a record is invalid because one of its groups of entries was invalidated
+    /// after the record was written, or may have been: a loss of power may have lost invalidations
+    /// that followed a record of an earlier boot.
     #[cold]
     #[inline(never)]
     pub(in crate::file) fn is_invalid(&self, record: &Record) -> bool {
@@ -92,9 +95,9 @@ impl<G: Ground> Area<G> {
         self.ground.load(end - 8 * back as u64, Ordering::Relaxed)
     }
 
-    /// Raises the count of invalidations above every number that was ever used, before a new boot
-    /// stamp is installed. It takes the time of day into account, because a loss of power may have
-    /// lost the latest counts.
+    /// Raises the cache file's count of invalidations above every number that was ever used, before
+    /// the first user after a reboot installs a new boot stamp. It takes the time of day into
+    /// account, because a loss of power may have lost the latest counts.
     pub(in crate::file) fn renew_group_clock(&self, now_ms: u64) {
         // Those of namespaces, and then those of groups: a clock below one of them would revoke every lease in it.
         let words = (self.geometry.clearings..self.geometry.index).step_by(8);

@@ -14,14 +14,15 @@ use crate::file::platform::ground::{Ground, Line};
 const SEGMENTS_PER_LINE: u32 = 8;
 
 impl<G: Ground> Area<G> {
-    /// Adds one entry to a segment's count of live entries and bytes.
+    /// Adds one entry of this length to the cache file's count of live entries in a segment.
     #[inline]
     pub(in crate::file) fn add_live(&self, owner_slot: u32, segment: u32, bytes: u64) {
         self.change_live(owner_slot, segment, Live { entries: 1, bytes }.coming());
     }
 
-    /// Subtracts one entry from a segment's count of live entries and bytes; to be called before
-    /// its index slot changes, because a segment with live slots is not refilled.
+    /// Subtracts one entry of this length from the cache file's count of live entries in a segment;
+    /// to be called before its index slot changes, because a segment with live slots is not
+    /// refilled.
     #[inline]
     pub(in crate::file) fn remove_live(&self, owner_slot: u32, segment: u32, bytes: u64) {
         self.change_live(owner_slot, segment, Live { entries: 1, bytes }.going());
@@ -39,15 +40,16 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Returns the sum of the words that count a segment's live entries, which [`Live::decode`]
-    /// reads.
+    /// Returns the count of live entries in a segment of the cache file, summed over all counter
+    /// words and still encoded, for [`Live::decode`].
     pub(in crate::file) fn live_sum(&self, segment: u32) -> u64 {
         let word = |table| self.geometry.live_word(table, segment);
         let words = (0..LIVE_TABLES).map(|table| self.ground.load(word(table), Ordering::Relaxed));
         words.fold(0, u64::wrapping_add)
     }
 
-    /// Returns the counts of live entries of all segments, each encoded in one word.
+    /// Returns the counts of live entries in all segments of the cache file, each encoded in one
+    /// word.
     pub(in crate::file) fn live_sums(&self) -> Vec<u64> {
         let segments = self.geometry.numbers.segments;
         let lines = segments.div_ceil(SEGMENTS_PER_LINE);
@@ -70,8 +72,8 @@ impl<G: Ground> Area<G> {
         Live::decode(self.live_sum(segment))
     }
 
-    /// Changes a segment's count of live entries from the one in `sum` to `live`. Concurrent
-    /// changes stay counted.
+    /// Corrects the cache file's count of live entries in a segment from the encoded count `sum` to
+    /// `live`. Concurrent changes stay counted.
     pub(in crate::file) fn correct_live(
         &self,
         owner_slot: u32,

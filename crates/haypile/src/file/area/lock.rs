@@ -17,8 +17,8 @@ const SPINS: u32 = 64;
 /// A waiting process asks the kernel this often whether the owner is dead.
 const SUSPICIOUS: Duration = Duration::from_millis(1);
 
-/// A held lock of the cache file, released on drop. The other half of its word holds a payload,
-/// which the holder may change.
+/// A held lock in the cache file, released on drop. One half of the lock's word is a payload, a
+/// number that the holder may change.
 #[derive(Debug)]
 pub(in crate::file) struct Held<'a, G: Ground> {
     ground: &'a G,
@@ -32,13 +32,13 @@ impl<G: Ground> Held<'_, G> {
         self.payload.get()
     }
 
-    /// Changes the payload of the lock's word, where it has no other meaning, to show waiting
-    /// processes that the holder makes progress.
+    /// Changes the unused number in a lock's word, to show waiting processes that the holder of the
+    /// lock makes progress.
     pub(in crate::file) fn note_progress(&self) {
         self.change_payload(self.payload().wrapping_add(1));
     }
 
-    /// Stores a new payload in the lock's word at once, while the lock is held.
+    /// Stores a new payload (the number next to the lock's owner) in the word of a held lock.
     pub(in crate::file) fn set_payload(&mut self, payload: u32) {
         self.change_payload(payload);
     }
@@ -59,7 +59,8 @@ impl<G: Ground> Drop for Held<'_, G> {
 }
 
 impl<G: Ground> Area<G> {
-    /// Takes the lock whose word is at this offset in the file, from a dead owner if need be.
+    /// Takes the lock at this offset in the cache file, waiting for it or taking it over from a
+    /// dead process.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn lock(&self, owner: Owner, at: u64) -> Result<Held<'_, G>, OpError> {
@@ -75,7 +76,7 @@ impl<G: Ground> Area<G> {
         Ok(held)
     }
 
-    /// Takes the lock whose word is at this offset in the file, unless a living owner holds it.
+    /// Takes the lock at this offset in the cache file, unless a living process holds it.
     pub(in crate::file) fn lock_if_free(&self, owner: Owner, at: u64) -> Option<Held<'_, G>> {
         // Whoever reads an owner's token then reads the slot as that owner took it.
         let word = LockWord(self.ground.load(at, mutant::order("owner-read", Ordering::Acquire)));
@@ -160,8 +161,8 @@ impl<G: Ground> Area<G> {
         halted.or(is_over.then_some(Holder::Running))
     }
 
-    /// Returns the id of the process that an owner token names, if the process was seen to be
-    /// stopped or frozen.
+    /// Returns the id of the process that an owner token (the name of a user of the cache file)
+    /// names, if that process was seen to be stopped or frozen.
     pub(in crate::file) fn halted_process(&self, token: Token) -> Option<u64> {
         let process = self.owner_slot(token.owner_slot()?).process();
         self.ground.is_halted(process).then_some(process.number)
@@ -178,7 +179,8 @@ impl<G: Ground> Area<G> {
         })
     }
 
-    /// Returns whether the process that an owner token names is alive.
+    /// Returns whether the process that an owner token (the name of a user of the cache file) names
+    /// is alive.
     pub(in crate::file) fn is_alive(&self, token: Token) -> bool {
         let Some(number) = token.owner_slot().filter(|_| !self.is_void(token)) else {
             return false;

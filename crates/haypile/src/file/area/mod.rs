@@ -28,7 +28,7 @@ use entry::Entry;
 use sweep::SweepState;
 use upkeep::Upkeep;
 
-/// A mapped cache file: its layout, its words, and the locks in it.
+/// A mapped cache file: its layout, its bytes as atomic words, and the locks in it.
 ///
 /// A method that needs a lock, or the right of an owner, belongs to the type that has it: `Bucket`,
 /// `LockedLane`, `Recycler`, `Appender`, `Sweeper`, `Writer`.
@@ -37,12 +37,13 @@ pub(in crate::file) struct Area<G> {
     pub(in crate::file) ground: G,
     pub(in crate::file) geometry: Geometry,
     pub(in crate::file) hash_seed: u64,
-    /// The boot stamp of all processes that use the file now; records of segments with another
-    /// stamp have to be verified.
+    /// The number that stands for the current boot (boot stamp) in the cache file; records of
+    /// segments with another boot stamp have to be verified.
     pub(in crate::file) stamp: u64,
-    /// The highest number of an invalidation that was known when the boot stamp was installed.
+    /// The number of the last invalidation of a group of entries that was known when the file was
+    /// first opened after the last reboot.
     pub(in crate::file) group_base: u64,
-    /// Whether the checksum of every value that is read is verified.
+    /// Whether each read of a value from the cache file verifies the value's checksum.
     pub(in crate::file) verifies_all: bool,
     pub(in crate::file) sweep: Mutex<SweepState>,
     pub(in crate::file) upkeep: Upkeep,
@@ -54,17 +55,18 @@ pub(in crate::file) struct Area<G> {
 pub(in crate::file) struct Owner {
     pub(in crate::file) slot: u32,
     pub(in crate::file) token: Token,
-    /// Whether the owner gives up waiting for a lock early, because it has alternatives.
+    /// Whether this user of the cache file gives up waiting for a lock early, because it can do
+    /// something else instead.
     pub(in crate::file) is_hurried: bool,
-    /// Whether only the calling thread raises counters in the owner slot.
+    /// Whether only the calling thread adds to the statistics counters of this owner slot.
     pub(in crate::file) is_own: bool,
 }
 
-/// The owner slot whose statistics counters a thread raises.
+/// The owner slot (a user's entry in the cache file) to whose statistics counters a thread adds.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Counting {
     pub(in crate::file) slot: u32,
-    /// Whether no other thread raises the same counters of the owner slot.
+    /// Whether no thread but the calling one adds to these statistics counters of the owner slot.
     pub(in crate::file) is_own: bool,
 }
 
@@ -83,7 +85,8 @@ impl Owner {
     }
 }
 
-/// The process that holds a lock that another one waits for, as far as it is known.
+/// The state, stopped or running, of the process that holds a lock of the cache file for which
+/// another process waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Holder {
     /// The process with this id was stopped or frozen.
@@ -92,7 +95,7 @@ pub(in crate::file) enum Holder {
     Running,
 }
 
-/// The reason why an operation was not done; nothing has changed.
+/// The reason why an operation on the cache file was not done; the operation has changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum OpError {
     /// A living process holds what is needed, and makes no progress.
@@ -103,7 +106,7 @@ pub(in crate::file) enum OpError {
     OutOfMemory(usize),
 }
 
-/// A key with its hash.
+/// The key of an entry, with its hash.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Key<'a> {
     pub(in crate::file) bytes: &'a [u8],
@@ -111,21 +114,22 @@ pub(in crate::file) struct Key<'a> {
     pub(in crate::file) hash: u64,
 }
 
-/// A record (a stored key and value) in a segment of the cache file, as its header states it. Its
-/// lengths are within the file.
+/// A record (a stored key and value) in a segment of the cache file, as its header describes it.
+/// The lengths in the header are checked to be within the file.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Record {
-    /// The offset of the record in the file.
+    /// The offset of the record (a stored key and value) in the cache file, in bytes.
     pub(in crate::file) at: u64,
     pub(in crate::file) segment: u32,
     pub(in crate::file) head: Head,
-    /// The stored checksum of the record, which is mixed with the salt of its segment.
+    /// The stored checksum of the record (a stored key and value), mixed with a salt that changes
+    /// each time its segment is filled.
     pub(in crate::file) salted: u64,
 }
 
 impl<G: Ground> Area<G> {
-    /// Returns the cache file in this memory, with a boot stamp that its users have not agreed on
-    /// yet.
+    /// Returns the cache file that is mapped in this memory, with a boot stamp (a number for the
+    /// current boot) that its users have not agreed on yet.
     pub(in crate::file) fn new(ground: G, geometry: Geometry, hash_seed: u64, stamp: u64) -> Self {
         Self {
             ground,
@@ -149,14 +153,14 @@ impl<G: Ground> Area<G> {
         self.ground.load(header::EPOCH, Ordering::Relaxed)
     }
 
-    /// Returns whether another file has replaced this one at its path, or this process has unmapped
-    /// it, so that its words read as zero.
+    /// Returns whether another cache file has replaced this one at its path, or this process has
+    /// unmapped it, so that all of it reads as zero.
     #[inline]
     pub(in crate::file) fn is_retired(&self) -> bool {
         self.ground.load(header::STATE, Ordering::Relaxed) != header::READY
     }
 
-    /// Marks the file as ready again, after it was marked as replaced by another.
+    /// Marks the cache file as ready again, after it was marked as replaced by another.
     pub(in crate::file) fn set_ready(&self) {
         self.ground.store(header::STATE, header::READY, Ordering::Relaxed);
     }
@@ -166,7 +170,8 @@ impl<G: Ground> Area<G> {
         Entry::at(&self.ground, self.geometry.segment_entry(segment))
     }
 
-    /// Adds to one of the counters of an owner slot.
+    /// Adds a number to one of the statistics counters in an owner slot, which is a user's entry in
+    /// the cache file.
     #[inline]
     pub(in crate::file) fn count(&self, counting: Counting, counter: impl Into<Counter>, by: u64) {
         let Some(at) = counter.into().at(counting.is_own) else {
@@ -181,8 +186,8 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Marks the stored counts of entries as wrong, so that the next operation that needs them
-    /// counts again.
+    /// Marks the cache file's stored counts of entries as wrong, so that the next operation that
+    /// needs them counts all entries again.
     pub(in crate::file) fn invalidate_counts(&self) {
         self.ground.add(header::RECOUNTED, u64::MAX);
     }

@@ -6,8 +6,8 @@ use std::time::UNIX_EPOCH;
 
 use crate::clock::Clock;
 
-/// The wall clock as one operation sees it, read at most once, and not at all if the operation
-/// meets no entry that expires.
+/// The time of day of one operation on the cache file: the clock is read at most once, and only if
+/// the operation meets an entry that can expire.
 pub(in crate::file) struct Now<'a> {
     /// The clock; `None` if the time is known.
     clock: Option<&'a dyn Clock>,
@@ -20,7 +20,7 @@ impl fmt::Debug for Now<'_> {
     }
 }
 
-/// Returns the wall time of a clock, in ms since 1970.
+/// Returns the time of day of a clock, in ms since 1970.
 pub(in crate::file) fn ms_of(clock: &dyn Clock) -> u64 {
     let since = clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX >> 16)
@@ -34,13 +34,14 @@ impl<'a> Now<'a> {
         Self { clock: Some(clock), ms: Cell::new(UNKNOWN) }
     }
 
-    /// Returns a wall clock that stands at this time, in ms since 1970.
+    /// Returns an operation's time of day that is already known, in ms since 1970.
     #[cfg(all(test, shuttle))]
     pub(in crate::file) fn at(ms: u64) -> Self {
         Self { clock: None, ms: Cell::new(ms) }
     }
 
-    /// Returns the wall time of the operation, in ms since 1970.
+    /// Returns the time of day of one operation, in ms since 1970; at most the first call reads the
+    /// clock.
     pub(in crate::file) fn ms(&self) -> u64 {
         if let Some(clock) = self.clock
             && self.ms.get() == UNKNOWN
@@ -51,7 +52,7 @@ impl<'a> Now<'a> {
     }
 
     /// Returns whether an entry with this expiry (ms since 1970, `u64::MAX` for never) is still
-    /// valid.
+    /// valid at the operation's time of day.
     #[inline]
     pub(in crate::file) fn is_before(&self, expires_ms: u64) -> bool {
         expires_ms == u64::MAX || expires_ms > self.ms()

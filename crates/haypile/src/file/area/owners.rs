@@ -36,7 +36,8 @@ impl<G: Ground> OwnerSlot<'_, G> {
         self.area.ground.store(self.at(word), value, IN_ORDER);
     }
 
-    /// Makes a process, which has locked the owner slot, its owner.
+    /// Makes a process that has locked an owner slot of the cache file the slot's owner, and
+    /// returns that owner.
     pub(in crate::file) fn settle(&self, process: ProcessId, now_ms: u64) -> Owner {
         let Area { ground, stamp, .. } = self.area;
         if self.load(STATE) == TAKEN {
@@ -77,7 +78,7 @@ impl<G: Ground> OwnerSlot<'_, G> {
         Owner::new(self.number, Token::new(self.number, incarnation))
     }
 
-    /// Returns the process that took the owner slot last.
+    /// Returns the process that last took this owner slot of the cache file.
     pub(in crate::file) fn process(&self) -> ProcessId {
         ProcessId { number: self.load(PROCESS), namespace: self.load(NAMESPACE) }
     }
@@ -87,39 +88,41 @@ impl<G: Ground> OwnerSlot<'_, G> {
         self.load(SINCE)
     }
 
-    /// Returns the number of owners that the owner slot has had.
+    /// Returns the number of owners that this owner slot of the cache file has had.
     pub(in crate::file) fn incarnation(&self) -> u64 {
         self.load(INCARNATION)
     }
 
-    /// Returns whether the owner slot was last taken before a reboot, under another boot stamp: its
-    /// owner is dead then.
+    /// Returns whether this owner slot of the cache file was last taken before the last reboot, so
+    /// that its owner is dead.
     pub(in crate::file) fn has_earlier_stamp(&self) -> bool {
         self.load(SLOT_STAMP) != self.area.stamp
     }
 
-    /// Returns whether the last owner of the owner slot has closed the file.
+    /// Returns whether the process that last took this owner slot has closed the cache file.
     pub(in crate::file) fn is_left(&self) -> bool {
         self.load(STATE) == LEFT
     }
 
-    /// Returns whether the last owner of the owner slot has not closed the file; it may have died.
+    /// Returns whether the process that last took this owner slot has not closed the cache file;
+    /// that process may have died.
     pub(in crate::file) fn seems_taken(&self) -> bool {
         self.load(STATE) == TAKEN
     }
 
-    /// Marks a process's owner slot as free again, because the process has closed the file.
+    /// Marks an owner slot of the cache file as free again, because its process has closed the
+    /// file.
     pub(in crate::file) fn set_left(&self) {
         self.store(STATE, LEFT);
     }
 
-    /// Returns the values of all statistics counters of the owner slot.
+    /// Returns the values of all statistics counters in this owner slot of the cache file.
     pub(in crate::file) fn counted(&self) -> Counted {
         Counted::read(|offset| self.load(offset))
     }
 
-    /// Announces the segment that the owner appends to, so that nobody recycles it; `None` clears
-    /// the announcement.
+    /// Announces in the cache file the segment that this owner slot's user appends to, so that no
+    /// process recycles it; `None` clears the announcement.
     #[inline]
     pub(in crate::file) fn set_hazard(&self, segment: Option<u32>) {
         let word = segment.map_or(0, |segment| u64::from(segment) + 1);
@@ -129,7 +132,7 @@ impl<G: Ground> OwnerSlot<'_, G> {
         self.area.ground.store(self.at(HAZARD), word, order);
     }
 
-    /// Returns the segment that the owner appends to, if the owner is alive.
+    /// Returns the segment that this owner slot's user appends records to, if that user is alive.
     pub(in crate::file) fn hazard(&self) -> Option<u32> {
         let order = mutant::order("hazard-read", Ordering::Acquire);
         let hazard = || self.area.ground.load(self.at(HAZARD), order);
@@ -141,7 +144,8 @@ impl<G: Ground> OwnerSlot<'_, G> {
         is_set.then(|| u32::try_from(before - 1).ok()).flatten()
     }
 
-    /// Returns the word that remembers which append lane the owner used last for each queue.
+    /// Returns the encoded numbers of the append lanes (open segments that writers share) that this
+    /// owner slot's user last used for each queue.
     #[inline]
     pub(in crate::file) fn lanes(&self) -> u64 {
         self.load(LANES)
@@ -158,15 +162,15 @@ impl<G: Ground> Area<G> {
         OwnerSlot { area: self, number }
     }
 
-    /// Returns the owner slots of the file that have ever been taken.
+    /// Returns the owner slots of the cache file that a process has ever taken.
     pub(in crate::file) fn used_owner_slots(&self) -> impl Iterator<Item = OwnerSlot<'_, G>> {
         let used = self.ground.load(header::OWNER_SLOTS_USED, Ordering::Relaxed);
         let used = u32::try_from(used).unwrap_or(u32::MAX);
         (0..used.min(self.geometry.numbers.owner_slots)).map(|number| self.owner_slot(number))
     }
 
-    /// Returns the processes that use the file for writing: their ids, and since when, in ms since
-    /// 1970.
+    /// Returns the id of each process that has the cache file open for writing, and the time at
+    /// which it opened the file, in ms since 1970.
     pub(in crate::file) fn processes(&self) -> Vec<(u64, u64)> {
         let slots = (0..self.geometry.numbers.owner_slots).map(|number| self.owner_slot(number));
         let taken = slots.filter(|slot| slot.seems_taken() && self.ground.is_taken(slot.number));

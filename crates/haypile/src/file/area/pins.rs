@@ -19,7 +19,8 @@ const SEGMENTS_PER_PIN_OF_A_PROCESS: u32 = 8;
 /// The words of a line of the table.
 const WORDS_PER_LINE: u32 = 8;
 
-/// The counts of readers that read values in place (pins), one for each segment.
+/// The counts of pins (readers that use values in the mapped file without copying them) of each
+/// segment of the cache file.
 #[derive(Debug)]
 pub(in crate::file) struct PinCounts<'a, G> {
     area: &'a Area<G>,
@@ -30,19 +31,20 @@ impl<'a, G: Ground> PinCounts<'a, G> {
         Self { area }
     }
 
-    /// Returns the largest number of segments that all processes together may protect for reading
-    /// in place.
+    /// Returns the largest number of segments of the cache file that all processes together may
+    /// protect for reading values in place.
     pub(in crate::file) fn most(&self) -> u32 {
         self.area.geometry.numbers.segments / SEGMENTS_PER_PIN
     }
 
-    /// Returns the largest number of segments that one process may protect for reading in place.
+    /// Returns the largest number of segments of the cache file that one process may protect for
+    /// reading values in place.
     pub(in crate::file) fn most_of_a_process(&self) -> u32 {
         self.area.geometry.numbers.segments / SEGMENTS_PER_PIN_OF_A_PROCESS
     }
 
-    /// Counts a reader of a segment that this process has locked for reading in place; returns
-    /// `false` if too many segments are in such use.
+    /// Counts one more reader of values in place in a segment that this process has locked for
+    /// that; returns `false`, uncounted, if too many segments are in such use.
     pub(in crate::file) fn count(&self, segment: u32) -> bool {
         let is_first = self.area.ground.add(self.area.geometry.pin_word(segment), 1) == 0;
         if !is_first || mutant::is_on("pins-of-all-are-not-bounded") {
@@ -58,13 +60,14 @@ impl<'a, G: Ground> PinCounts<'a, G> {
         has_room
     }
 
-    /// Counts one reader in place less for a segment, before the segment's read lock is released.
+    /// Subtracts one from the count of readers that read values in place in a segment, before the
+    /// segment's read lock is released.
     pub(in crate::file) fn uncount(&self, segment: u32) {
         self.area.ground.add(self.area.geometry.pin_word(segment), u64::MAX);
     }
 
-    /// Returns the segments that processes read in place at this moment; of a value longer than a
-    /// segment, the first one.
+    /// Returns the segments of the cache file in which processes read values in place now; for a
+    /// value longer than a segment, its first segment.
     pub(in crate::file) fn pinned(&self) -> Vec<u32> {
         if mutant::is_on("pins-ignored") {
             return Vec::new();

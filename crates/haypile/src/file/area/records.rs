@@ -9,23 +9,24 @@ use crate::file::format::segment::Origin;
 use crate::file::format::slot::Slot;
 use crate::file::platform::ground::Ground;
 
-/// The version number above which a version is taken for damage, and does not raise the counter of
-/// versions.
+/// The limit from which on the version of a stored entry is taken for damage, and does not raise
+/// the counter of versions.
 pub(in crate::file) const VERSIONS_END: u64 = MAX_VERSION / 2;
 
 /// The part of a record that is prefetched before its length is known.
 const PREFETCHED_BYTES: u64 = 192;
 
 impl<G: Ground> Area<G> {
-    /// Returns the record that an index slot points to; `None` if there cannot be one.
+    /// Returns the record (a stored key and value) that an index slot points to; `None` if the slot
+    /// cannot point to one.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn record(&self, slot: Slot, segment: u32) -> Option<Record> {
         self.record_at(segment, slot.offset() & (self.geometry.segment_bytes() - 1))
     }
 
-    /// Returns the record at an offset in a segment, if there can be one. Its lengths are read
-    /// once, because damage may change them.
+    /// Returns the record (a stored key and value) at an offset in a segment; `None` if the lengths
+    /// in its header do not fit there. These lengths are read once, because damage may change them.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn record_at(&self, segment: u32, offset: u64) -> Option<Record> {
@@ -51,7 +52,7 @@ impl<G: Ground> Area<G> {
         u64::from(run) << self.geometry.numbers.segment_log2
     }
 
-    /// Returns whether the record's key is this one.
+    /// Returns whether a stored record has this key.
     #[inline]
     pub(in crate::file) fn is_of(&self, record: &Record, key: &Key<'_>) -> bool {
         record.head.key_bytes() == key.bytes.len() as u64
@@ -59,15 +60,15 @@ impl<G: Ground> Area<G> {
             && self.ground.is_equal(record.at + record.head.key_at(), key.bytes)
     }
 
-    /// Returns the expiry of a record, in ms since 1970, `u64::MAX` for never; zero if that is
-    /// damaged, or a group of the record was invalidated.
+    /// Returns the expiry of a stored record, in ms since 1970, `u64::MAX` for never; zero if the
+    /// expiry is damaged, or a group of the record was invalidated.
     #[inline]
     pub(in crate::file) fn expires_ms(&self, record: &Record) -> u64 {
         self.validity(record).ms
     }
 
-    /// Returns the expiry of a record, as [`expires_ms`](Self::expires_ms) does, and whether the
-    /// record is in groups.
+    /// Returns the expiry of a stored record, as [`expires_ms`](Self::expires_ms) does, and whether
+    /// the record belongs to groups of entries.
     #[inline]
     pub(in crate::file) fn validity(&self, record: &Record) -> Expiration {
         if !record.head.has_expiry() {
@@ -86,7 +87,7 @@ impl<G: Ground> Area<G> {
         expiration
     }
 
-    /// Returns the decoded expiry word of a record; a record without one never expires.
+    /// Returns the decoded expiry of a stored record; a record without an expiry never expires.
     #[inline]
     pub(in crate::file) fn expiration(&self, record: &Record) -> Expiration {
         if !record.head.has_expiry() {
@@ -97,7 +98,7 @@ impl<G: Ground> Area<G> {
         Expiration::decode(word, record.head.version()).unwrap_or(damaged)
     }
 
-    /// Replaces the content of `key` by the key of a record.
+    /// Replaces the content of the buffer `key` by the key of a stored record.
     pub(in crate::file) fn copy_key(
         &self,
         record: &Record,
@@ -106,8 +107,8 @@ impl<G: Ground> Area<G> {
         self.copy_bytes(record.at + record.head.key_at(), record.head.key_bytes(), key)
     }
 
-    /// Replaces the content of the buffer `bytes` by the key of a record, and returns the key with
-    /// its hash.
+    /// Replaces the content of the buffer `bytes` by the key of a stored record, and returns the
+    /// key with its hash.
     pub(in crate::file) fn key_of<'k>(
         &self,
         record: &Record,
@@ -117,7 +118,7 @@ impl<G: Ground> Area<G> {
         Ok(self.key(bytes, record.head.has_namespace()))
     }
 
-    /// Replaces the content of `value` by the value of a record.
+    /// Replaces the content of the buffer `value` by the value of a stored record.
     #[inline]
     pub(in crate::file) fn copy_value(
         &self,
@@ -141,7 +142,8 @@ impl<G: Ground> Area<G> {
         Ok(())
     }
 
-    /// Prefetches the first cache lines of the record that an index slot points to.
+    /// Prefetches into the processor's cache the beginning of the record that an index slot points
+    /// to.
     #[inline]
     pub(in crate::file) fn prefetch_record(&self, slot: Slot) {
         let at = self.geometry.segments + slot.offset();
@@ -170,9 +172,9 @@ impl<G: Ground> Area<G> {
         self.record(slot, segment)
     }
 
-    /// Raises the counter of versions above the version of a record from before a reboot, because
-    /// the counter itself may have been lost with the power. An impossibly high version is ignored
-    /// as damage.
+    /// Raises the cache file's counter of entry versions above the version of a record from before
+    /// a reboot, because a loss of power may have lost the counter's last values. An impossibly
+    /// high version is ignored as damage.
     #[inline]
     pub(in crate::file) fn note_version(&self, record: &Record) {
         let version = record.head.version();
@@ -181,7 +183,7 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Ensures that later entries get versions above this one.
+    /// Ensures that entries written later to the cache file get versions above this one.
     #[cold]
     pub(in crate::file) fn skip_versions_to(&self, version: u64) {
         if self.ground.load(header::SKIPPED_VERSIONS, Ordering::Relaxed) < version {

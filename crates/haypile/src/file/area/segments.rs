@@ -19,16 +19,16 @@ impl<G: Ground> Area<G> {
         u32::try_from(segment).ok()
     }
 
-    /// Returns the segment that a lane's word names; `None` for zero, and for numbers beyond the
-    /// last segment.
+    /// Returns the segment that a stored number (the segment's number plus 1) names; `None` for
+    /// zero, and for numbers beyond the last segment.
     pub(in crate::file) fn segment_named(&self, payload: u32) -> Option<u32> {
         payload.checked_sub(1).filter(|segment| *segment < self.geometry.numbers.segments)
     }
 
-    /// Returns the offset in a segment at which a writer of a queue can append a record of this
-    /// length, if there is room for it. It is checked against the segment's state, because a death
-    /// or a loss of power can leave a wrong segment in a lane. A writer uses this offset without
-    /// reading it again: damage may come in between.
+    /// Returns the offset in a segment at which a record of this length can be appended, if the
+    /// segment is open for this queue and has room for it. The segment's state is checked because a
+    /// death or a loss of power can leave a wrong segment in an append lane. A writer uses this
+    /// offset without reading it again: damage may come in between.
     #[expect(clippy::inline_always, reason = "writers of other processes wait for it")]
     #[inline(always)]
     pub(in crate::file) fn room_in(&self, queue: u32, segment: u32, bytes: u64) -> Option<u64> {
@@ -44,20 +44,22 @@ impl<G: Ground> Area<G> {
         has_room.then_some(used)
     }
 
-    /// Returns the number of consecutive segments that the record in a segment takes: more than one
-    /// if the segment is the first of a longer record.
+    /// Returns the number of consecutive segments that the record at a segment's beginning takes:
+    /// 1, or more for a record longer than a segment.
     pub(in crate::file) fn run_length(&self, segment: u32) -> u32 {
         self.run_from(segment, self.entry(segment).state())
     }
 
-    /// Returns the number of consecutive segments of the record that begins in this segment. Damage
-    /// does not lead beyond the last segment.
+    /// Returns the number of consecutive segments that the record at a segment's beginning takes,
+    /// from the segment's known state. Even for a damaged state, they end at the file's last
+    /// segment.
     pub(in crate::file) fn run_from(&self, segment: u32, state: State) -> u32 {
         let left = self.geometry.numbers.segments - segment;
         if state.kind == SegmentKind::Member { 1 } else { state.run.clamp(1, left) }
     }
 
-    /// Returns whether a segment is covered by the longer record that its state says it belongs to.
+    /// Returns whether a segment really is a part of the record, longer than a segment, that its
+    /// state says it belongs to.
     pub(in crate::file) fn is_in_run(&self, segment: u32, state: State) -> bool {
         let Some(head) = state.head_of(segment) else {
             return false;
@@ -66,12 +68,14 @@ impl<G: Ground> Area<G> {
         matches!(head.kind, SegmentKind::Sealed | SegmentKind::Recycling) && head.run > state.run
     }
 
-    /// Returns a new sequence number, for a segment that becomes the youngest.
+    /// Returns a new, highest sequence number in the order in which segments of the cache file are
+    /// opened.
     pub(in crate::file) fn next_sequence(&self) -> u64 {
         self.ground.add(header::SEQUENCE, 1) & ((1 << 40) - 1)
     }
 
-    /// Returns whether a segment is free, and may be filled by the holder of the recycler's lock.
+    /// Returns whether a segment of the cache file is free, and may be filled by the holder of the
+    /// lock for emptying segments.
     pub(in crate::file) fn is_free(&self, segment: u32) -> bool {
         let state = self.entry(segment).state();
         match state.kind {
@@ -81,7 +85,8 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Returns whether a segment to which an index slot may point holds no records.
+    /// Returns whether a segment of the cache file holds no records, whatever index slots may point
+    /// to it.
     pub(in crate::file) fn holds_nothing(&self, segment: u32) -> bool {
         let kind = self.entry(segment).state().kind;
         matches!(kind, SegmentKind::Ready | SegmentKind::Taken) || self.is_free(segment)

@@ -2,16 +2,16 @@
 
 use crate::file::format::slot::Token;
 
-/// The knowledge that a process has of the sweep, the pass over the index that verifies it after a
-/// reboot.
+/// The progress of the sweep (the pass over the cache file's index that verifies it after a
+/// reboot), as one process knows it.
 #[derive(Debug, Default)]
 pub(in crate::file) struct SweepState {
-    /// The owner slot of this process that began the sweep of the index.
+    /// The owner (user of the cache file) in this process that began the pass verifying the index.
     pub(in crate::file) owner: Option<Token>,
     pub(in crate::file) chains: Vec<Option<Chain>>,
     pub(in crate::file) phase: Phase,
-    /// The process that sweeps the index and its progress, as last seen, and the number of times
-    /// that both were unchanged.
+    /// The last seen word of the cache file that names the process that verifies the index, and its
+    /// progress; `times` counts how often it was unchanged.
     pub(in crate::file) seen: u64,
     pub(in crate::file) times: u32,
 }
@@ -26,11 +26,12 @@ pub(in crate::file) enum Phase {
     Read { bucket: u32 },
 }
 
-/// The offsets of the records in a segment that was filled before the last reboot.
+/// The offsets of the records in a segment that was filled before the last reboot, for verifying
+/// the index.
 #[derive(Debug)]
 pub(in crate::file) struct Chain {
     pub(in crate::file) generation: u64,
-    /// The offset in the segment from which on no further record is found.
+    /// The offset in the segment at which its readable records end.
     pub(in crate::file) end: u64,
     /// The offset of the first record of each part of the segment, in units of 8 bytes; `u32::MAX`
     /// if there is none.

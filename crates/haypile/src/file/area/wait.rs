@@ -11,21 +11,22 @@ use crate::file::area::{Holder, OpError};
 use crate::file::platform::ground::Ground;
 use crate::mutant;
 
-/// The longest wait for a lock whose holder is seen to be stopped or frozen.
+/// The longest wait for a lock in the cache file whose holder is seen to be stopped or frozen.
 pub(in crate::file) const STOPPED_WAIT: Duration = Duration::from_millis(50);
 
-/// The longest wait for a lock whose holder seems to run: it may only lack a processor.
+/// The longest wait for a lock in the cache file whose holder seems to run, and may only lack a
+/// processor.
 pub(in crate::file) const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// The longest wait for a lock that other processes take in turn: it has no queue in which the
-/// waiting process would get its turn.
+/// The longest wait for a lock in the cache file that other processes keep taking: the lock has no
+/// queue in which the waiting process would get its turn.
 pub(in crate::file) const LONGEST_CROWD: Duration = Duration::from_secs(30);
 
-/// The smallest number of attempts to take a lock before a wait can end: the waiting process may
-/// have been stopped itself.
+/// The smallest number of attempts to take a lock before a wait for it can end: the waiting process
+/// may have been stopped itself.
 pub(in crate::file) const LEAST_ATTEMPTS: u32 = 8;
 
-/// The wait of one operation for a lock, counted from the first failed attempt.
+/// The wait of one operation for a lock in the cache file, timed from the first failed attempt.
 #[derive(Debug, Default)]
 pub(in crate::file) struct Wait {
     began: Option<Duration>,
@@ -33,7 +34,8 @@ pub(in crate::file) struct Wait {
 }
 
 impl Wait {
-    /// Records a failed attempt to take a lock, and pauses before the next.
+    /// Records a failed attempt to take a lock in the cache file, and pauses before the next
+    /// attempt.
     ///
     /// # Errors
     ///

@@ -2,12 +2,12 @@
 
 use crate::stats::Event;
 
-/// The number of counters of an owner slot.
+/// The number of statistics counters that each owner slot (a user's entry in the cache file) has.
 pub(in crate::file) const COUNTERS: usize = 20;
 /// The highest count that is believed. Damage leaves any number; sums of this one do not overflow.
 const MOST_COUNTED: u64 = 1 << 56;
 
-/// A statistics counter of an owner slot.
+/// A statistics counter of an owner slot, which is a user's entry in the cache file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Counter {
     Event(Event),
@@ -40,8 +40,8 @@ impl Counter {
         }
     }
 
-    /// Returns the offset of a counter from the beginning of an owner slot: of the one that only
-    /// its own thread raises, or of the one for other threads.
+    /// Returns the offset of a statistics counter in an owner slot of the cache file: of the copy
+    /// that only one thread raises if `is_own`, otherwise of the copy for all other threads.
     #[inline]
     pub(in crate::file) fn at(self, is_own: bool) -> Option<u64> {
         self.position().map(|position| offset(position, is_own))
@@ -60,27 +60,29 @@ const fn offset(position: usize, is_own: bool) -> u64 {
     (if is_own { 64 } else { 64 + 8 * COUNTERS as u64 }) + 8 * position as u64
 }
 
-/// The values of all statistics counters of an owner slot, or sums of several.
+/// The values of all statistics counters of one user of the cache file, or their sums over several
+/// users.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::file) struct Counted([u64; COUNTERS]);
 
 impl Counted {
-    /// Reads the counters that a process keeps in the file: `load` gets the offset of each in the process's slot.
+    /// Reads the statistics counters of one user of the cache file; `load` reads the word at an offset in the
+    /// user's owner slot.
     pub(in crate::file) fn read(load: impl Fn(u64) -> u64) -> Self {
         Self(std::array::from_fn(|position| {
             load(offset(position, true)).wrapping_add(load(offset(position, false)))
         }))
     }
 
-    /// Adds the difference of the counters between `before` and `now`.
+    /// Adds the increase of each statistics counter from `before` to `now`.
     pub(in crate::file) fn add(&mut self, now: &Self, before: &Self) {
         for (sum, (now, before)) in self.0.iter_mut().zip(now.0.iter().zip(&before.0)) {
             *sum = sum.wrapping_add(now.wrapping_sub(*before));
         }
     }
 
-    /// Returns the value of one statistics counter, at most 2^56; zero for events that files do not
-    /// count.
+    /// Returns the value of one statistics counter, at most 2^56; zero for events that cache files
+    /// do not count.
     pub(in crate::file) fn of(&self, counter: impl Into<Counter>) -> u64 {
         counter.into().position().map_or(0, |position| self.0[position].min(MOST_COUNTED))
     }

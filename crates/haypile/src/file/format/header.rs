@@ -20,40 +20,45 @@ const CHECKSUM_AT: usize = 120;
 /// replaced.
 pub(in crate::file) const STATE: u64 = 256;
 pub(in crate::file) const EPOCH: u64 = 264;
-/// The offset of the boot stamp of all processes that use the file now, or used it last.
+/// The offset in the header of the cache file of the boot stamp: the number for the boot in which
+/// the file was last used.
 pub(in crate::file) const STAMP: u64 = 272;
-/// The offset of the boot stamp under which the whole index was last verified.
+/// The offset in the header of the cache file of the boot stamp (the number for a boot) under which
+/// the whole index was last verified.
 pub(in crate::file) const SWEPT: u64 = 280;
-/// The offset of the process that is opening the file, and its PID namespace; for people only,
-/// since a lock of the kernel decides.
+/// The offset in the header of the cache file of the id of the process that is opening the file;
+/// for people only, since a lock of the kernel decides.
 pub(in crate::file) const ATTACHER: u64 = 288;
 pub(in crate::file) const ATTACHER_NAMESPACE: u64 = 296;
-/// The offset of the number of owner slots that have ever been taken, all of them the first of the
-/// table.
+/// The offset in the header of the cache file of the number of owner slots that processes have ever
+/// taken; these are the first ones of the table.
 pub(in crate::file) const OWNER_SLOTS_USED: u64 = 304;
 pub(in crate::file) const RECYCLER: u64 = 320;
 pub(in crate::file) const SEQUENCE: u64 = 328;
-/// The offset of the process that sweeps (verifies) the index, and of its progress.
+/// The offset in the header of the cache file of the word that names the process verifying the
+/// index, and its progress.
 pub(in crate::file) const SWEEPER: u64 = 336;
 pub(in crate::file) const NEXT_VERSION: u64 = 384;
-/// The offset of the version up to which entries get no versions any more; its cache line is
-/// written rarely.
+/// The offset in the header of the cache file of a version number above which all new versions of
+/// entries are. Its cache line is written rarely.
 pub(in crate::file) const SKIPPED_VERSIONS: u64 = 312;
-/// The offset of the count of invalidations of groups and clearings of namespaces.
+/// The offset in the header of the cache file of the count of invalidations of groups and clearings
+/// of namespaces.
 pub(in crate::file) const GROUP_CLOCK: u64 = 1024;
-/// The offset of the highest number of an invalidation that was known when the boot stamp was
-/// installed.
+/// The offset in the header of the cache file of the number of the last invalidation of a group
+/// that was known at the file's first use after a reboot.
 pub(in crate::file) const GROUP_BASE: u64 = 1032;
 pub(in crate::file) const GHOST_CLOCK: u64 = 448;
-/// The offset of the words that name free segments prepared for writers, each plus 1.
+/// The offset in the header of the cache file of the list of free segments that are prepared for
+/// writers, each stored as its number plus 1.
 pub(in crate::file) const READY_AT: u64 = 512;
 pub(in crate::file) const READY_WORDS: u64 = 8;
 pub(in crate::file) const DEATHS: u64 = 960;
 pub(in crate::file) const RECOUNTED: u64 = 968;
 
-/// The header's state of a file that is in use.
+/// The state, in its header, of a cache file that is in use.
 pub(in crate::file) const READY: u64 = 1;
-/// The header's state of a file whose path another file has taken.
+/// The state, in its header, of a cache file that another file has replaced at its path.
 pub(in crate::file) const RETIRED: u64 = 2;
 
 /// The properties of a cache file that never change.
@@ -63,7 +68,7 @@ pub(in crate::file) struct Header {
     pub(in crate::file) identity: u128,
     pub(in crate::file) hash_seed: u64,
     pub(in crate::file) created_ms: u64,
-    /// The method with which the file's values are compressed.
+    /// The method that compresses the values of the cache file; `None` for no compression.
     pub(in crate::file) compression: Option<Method>,
 }
 
@@ -95,7 +100,8 @@ pub(in crate::file) enum HeaderError {
 }
 
 impl Header {
-    /// Returns the header page of a new cache file, whose empty index counts as verified.
+    /// Returns the header page (4096 bytes) of a new cache file, whose empty index counts as
+    /// verified.
     pub(in crate::file) fn encode(&self, stamp: u64) -> Vec<u8> {
         let Numbers {
             owner_slots,
@@ -149,7 +155,7 @@ impl Header {
         u64::try_from(self.identity >> (128 - 45)).expect("45 bits").max(1)
     }
 
-    /// Decodes the header from the first bytes of a file of `file_bytes`.
+    /// Decodes the header of a cache file of `file_bytes` bytes from its first bytes.
     pub(in crate::file) fn decode(page: &[u8], file_bytes: u64) -> Result<Self, HeaderError> {
         if page.len() < word(BYTES) || page[..8] != MAGIC {
             return Err(HeaderError::Foreign);

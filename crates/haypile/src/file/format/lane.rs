@@ -5,14 +5,15 @@ use super::slot::{LockWord, Token};
 
 // The first word is its lock, and the segment that is open in it, plus 1.
 
-/// The offset in an append lane's line of the word with its queue and its user.
+/// The offset, in the table entry of an append lane (an open segment that writers share), of the
+/// word with the lane's queue and user.
 pub(in crate::file) const USE: u64 = 8;
-/// The offset in an append lane's line of the words that tell a recycler for how long nothing was
-/// appended.
+/// The offset, in the table entry of an append lane (an open segment that writers share), of the
+/// words that show how long nothing was appended.
 pub(in crate::file) const SEEN: u64 = 16;
 
-/// The current use of an append lane: the queue that its records belong to, and the owner that took
-/// it. Other owners may append there as well.
+/// The current use of an append lane (an open segment that writers share): the queue of its
+/// records, and the user of the file that took it. Other owners may append there as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct LaneUse {
     pub(in crate::file) queue: u32,
@@ -24,7 +25,8 @@ impl LaneUse {
         LockWord::new(self.user, self.queue + 1).0
     }
 
-    /// Decodes the word for the use of an append lane; `None` for an unused lane, or for garbage.
+    /// Decodes the use of an append lane (its queue and its user) from its word in the cache file;
+    /// `None` for an unused lane, or for garbage.
     pub(in crate::file) fn decode(word: u64) -> Option<Self> {
         let word = LockWord(word);
         let queue = word.payload().checked_sub(1).filter(|queue| *queue < QUEUES)?;
@@ -36,14 +38,15 @@ impl LaneUse {
 const LANE_BITS: u32 = 10;
 const LANE_MASK: u64 = (1 << LANE_BITS) - 1;
 
-/// Returns the append lane that an owner last used for a queue, from the word that remembers it; it
-/// may be beyond the last lane.
+/// Returns the append lane that a user of the cache file last used for a queue, from the word that
+/// remembers these lanes; its number may be beyond the last lane.
 pub(in crate::file) fn remembered(word: u64, queue: u32) -> Option<u32> {
     let number = word >> (queue * LANE_BITS) & LANE_MASK;
     u32::try_from(number).ok()?.checked_sub(1)
 }
 
-/// Returns the word that remembers an owner's append lanes, with this lane, or none, for a queue.
+/// Returns the word that remembers the append lanes of a user of the cache file, with the lane of
+/// one queue set or removed.
 pub(in crate::file) fn remember(word: u64, queue: u32, lane: Option<u32>) -> u64 {
     let number = lane.map_or(0, |lane| u64::from(lane) + 1);
     let shift = queue * LANE_BITS;

@@ -5,14 +5,14 @@ use crate::file::format::segment::{QUEUES, QUEUES_WITHOUT_CLASSES};
 use crate::groups;
 use crate::removals;
 
-/// The length of a line of the processor's cache, 64 bytes, of which all regions of the file are
-/// multiples.
+/// The length of a line of the processor's cache, 64 bytes, of which all regions of the cache file
+/// are multiples.
 pub(in crate::file) const LINE_BYTES: u64 = 64;
-/// The length of an owner slot in bytes.
+/// The length in bytes of an owner slot, the entry of one user in the cache file.
 pub(in crate::file) const OWNER_SLOT_BYTES: u64 = 384;
 /// Segments begin at a multiple of this.
 const PAGE_BYTES: u64 = 4096;
-/// The number of index slots in a bucket's own line, and in an overflow line.
+/// The number of slots (entries of the index) in one 64-byte line of the index.
 pub(in crate::file) const SLOTS: u64 = 7;
 /// Entries that a bucket is planned for.
 const ENTRIES_PER_BUCKET: u64 = 6;
@@ -21,14 +21,15 @@ const ENTRIES_PER_BUCKET: u64 = 6;
 pub(in crate::file) const MIN_FILE_BYTES: u64 = 1 << 20;
 /// The size of the largest cache file, in bytes: the highest offset that an index slot can hold.
 pub(in crate::file) const MAX_FILE_BYTES: u64 = 1 << 40;
-/// The smallest `entry_size=`, in bytes.
+/// The smallest value of the option `entry_size=` of a cache file, in bytes.
 pub(in crate::file) const MIN_ENTRY_BYTES: u64 = 32;
-/// The largest `entry_size=`, in bytes.
+/// The largest value of the option `entry_size=` of a cache file, in bytes.
 pub(in crate::file) const MAX_ENTRY_BYTES: u64 = 64 << 10;
-/// The default of `entry_size=`, in bytes.
+/// The default of the option `entry_size=` (expected size of an entry) of a cache file, in bytes.
 pub(in crate::file) const DEFAULT_ENTRY_BYTES: u64 = 256;
 
-/// The highest number of owner slots of a file: more do not fit in an owner token.
+/// The highest number of owner slots (entries for the file's users) of a cache file: more do not
+/// fit in an owner token.
 pub(in crate::file) const MAX_OWNER_SLOTS: u64 = 1023;
 
 const MIN_SEGMENT_LOG2: u32 = 16;
@@ -47,7 +48,8 @@ const MOST_GROUP_WORDS: u64 = 1 << 20;
 const LEAST_BYTES_PER_GROUP_WORD: u64 = 64;
 /// The words of the last clearings of namespaces.
 const CLEARINGS: u64 = 256;
-/// The number of tables that count live entries by segment; writers are spread over them.
+/// The number of tables in a cache file that each count live entries by segment; writers are spread
+/// over the tables to avoid contention.
 pub(in crate::file) const LIVE_TABLES: u32 = 8;
 /// The most segments: in larger files they are longer, for choosing one goes through all of them.
 const MAX_SEGMENTS: u64 = 8192;
@@ -65,7 +67,8 @@ pub(in crate::file) struct Numbers {
     pub(in crate::file) lanes: u32,
     pub(in crate::file) claims: u32,
     pub(in crate::file) removals: u32,
-    /// The number of words that hold the last invalidation of a group.
+    /// The number of words that hold the last invalidations of groups of entries; each group is
+    /// hashed to one of them.
     pub(in crate::file) groups: u32,
     pub(in crate::file) buckets: u32,
     pub(in crate::file) overflows: u32,
@@ -74,7 +77,8 @@ pub(in crate::file) struct Numbers {
     pub(in crate::file) segment_log2: u32,
 }
 
-/// The layout of a cache file: the header's numbers, and the offsets that follow from them.
+/// The layout of a cache file: the header's numbers, and the offsets of all regions that follow
+/// from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Geometry {
     pub(in crate::file) numbers: Numbers,
@@ -95,8 +99,9 @@ pub(in crate::file) struct Geometry {
 }
 
 impl Geometry {
-    /// Returns the layout of a new file of a size within the limits, for entries of about
-    /// `entry_bytes`, with this number of words for groups, or as many as fit.
+    /// Returns the layout of a new cache file of `file_bytes` bytes for entries of about
+    /// `entry_bytes` bytes, with at most `groups` words for groups of entries. The size is within
+    /// the limits.
     pub(in crate::file) fn plan(file_bytes: u64, entry_bytes: u64, groups: Option<u64>) -> Self {
         let groups =
             groups.unwrap_or_else(|| (file_bytes / BYTES_PER_GROUP_WORD).min(MOST_GROUP_WORDS));
@@ -173,8 +178,8 @@ impl Geometry {
         }
     }
 
-    /// Returns the layout that a header states, if a file of this size can have it; otherwise
-    /// `None`.
+    /// Returns the layout that a cache file's header states, if a file of this size can have it;
+    /// otherwise `None`.
     pub(in crate::file) fn checked(numbers: Numbers, file_bytes: u64) -> Option<Self> {
         let possible = (1..=MAX_OWNER_SLOTS).contains(&numbers.owner_slots.into())
             && (u64::from(QUEUES_WITHOUT_CLASSES)..=MAX_SEGMENTS).contains(&numbers.lanes.into())
@@ -204,24 +209,26 @@ impl Geometry {
         1 << self.numbers.segment_log2
     }
 
-    /// Returns the total size of all segments in bytes.
+    /// Returns the total size of all segments of the cache file, in bytes.
     pub(in crate::file) fn capacity_bytes(&self) -> u64 {
         u64::from(self.numbers.segments) << self.numbers.segment_log2
     }
 
-    /// Returns whether entries with a TTL are appended apart, by length of their TTL.
+    /// Returns whether the cache file keeps entries with a TTL in separate segments, by length of
+    /// their TTL.
     #[inline]
     pub(in crate::file) fn has_classes(&self) -> bool {
         u64::from(self.numbers.segments) >= SEGMENTS_FOR_CLASSES && self.numbers.lanes >= QUEUES
     }
 
-    /// Returns the number of queues (small, main, and those of TTL classes) that segments belong
-    /// to.
+    /// Returns the number of queues (small, main, and those by length of TTL) to which the segments
+    /// of the cache file belong.
     pub(in crate::file) fn queues(&self) -> u32 {
         if self.has_classes() { QUEUES } else { QUEUES_WITHOUT_CLASSES }
     }
 
-    /// Returns the largest number of consecutive segments that one record can take.
+    /// Returns the largest number of consecutive segments of the cache file that one record can
+    /// take.
     #[inline]
     pub(in crate::file) fn longest_run(&self) -> u32 {
         self.numbers.segments.div_ceil(8).max(1)
@@ -232,14 +239,15 @@ impl Geometry {
         self.lanes + u64::from(lane) * LINE_BYTES
     }
 
-    /// Returns the offset of the word that counts a segment's live entries in one of the tables of
-    /// counts.
+    /// Returns the offset in the cache file of the word that counts a segment's live entries in one
+    /// of the tables of counts.
     #[inline]
     pub(in crate::file) fn live_word(&self, table: u32, segment: u32) -> u64 {
         self.live + u64::from(table) * table_bytes(self.numbers) + u64::from(segment) * 8
     }
 
-    /// Returns the offset of the word that counts the readers in place of a segment.
+    /// Returns the offset in the cache file of the word that counts the readers that use values of
+    /// a segment in place.
     pub(in crate::file) fn pin_word(&self, segment: u32) -> u64 {
         self.pins + u64::from(segment) * 8
     }
@@ -253,21 +261,22 @@ impl Geometry {
         self.claims + u64::from(line) * LINE_BYTES
     }
 
-    /// Returns the offset of the line that remembers removals of keys with this hash.
+    /// Returns the offset in the cache file of the 64-byte line that counts removals of keys with
+    /// this hash.
     #[inline]
     pub(in crate::file) fn removals_of(&self, hash: u64) -> u64 {
         let line = removals::line_of(hash, self.numbers.removals);
         self.removals + u64::from(line) * LINE_BYTES
     }
 
-    /// Returns the offset of the word that holds the last clearing of the namespace with this hash;
-    /// other namespaces may share it.
+    /// Returns the offset in the cache file of the word that holds the last clearing of the
+    /// namespace with this hash; other namespaces may share it.
     pub(in crate::file) fn clearings_of(&self, namespace: u64) -> u64 {
         self.clearings + 8 * (namespace % CLEARINGS)
     }
 
-    /// Returns the offset of the word that holds the last invalidation of the group with this hash;
-    /// other groups may share it.
+    /// Returns the offset in the cache file of the word that holds the last invalidation of the
+    /// group with this hash; other groups may share it.
     #[inline]
     pub(in crate::file) fn group_word(&self, hash: u32) -> u64 {
         self.groups + 8 * u64::from(groups::word_of(hash, self.numbers.groups))
@@ -292,20 +301,22 @@ impl Geometry {
         self.table + u64::from(segment) * LINE_BYTES
     }
 
-    /// Returns the offset at which the records of a segment begin.
+    /// Returns the offset in the cache file at which the records of a segment begin.
     #[inline]
     pub(in crate::file) fn segment_start(&self, segment: u32) -> u64 {
         self.segments + (u64::from(segment) << self.numbers.segment_log2)
     }
 
-    /// Returns the index bucket of a key's hash, from its upper bits.
+    /// Returns the number of the index bucket that holds keys with this hash, from the hash's upper
+    /// bits.
     #[inline]
     pub(in crate::file) fn bucket_of(&self, hash: u64) -> u32 {
         let wide = u128::from(hash) * u128::from(self.numbers.buckets);
         u32::try_from(wide >> 64).expect("less than the number of buckets")
     }
 
-    /// Returns the line that remembers evicted keys (ghosts) with this hash.
+    /// Returns the number of the 64-byte line of the cache file that remembers evicted keys
+    /// (ghosts) with this hash.
     #[inline]
     pub(in crate::file) fn ghost_line_of(&self, hash: u64) -> u32 {
         let wide = u128::from(hash) * u128::from(self.numbers.ghosts);

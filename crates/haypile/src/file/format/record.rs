@@ -4,17 +4,17 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
 
 use crate::mutant;
 
-/// The length of the largest value that a record's header can state, in bytes.
+/// The length of the largest value that a record's header in the cache file can state, in bytes.
 pub(in crate::file) const MAX_VALUE_BYTES: u64 = (1 << 30) - 1;
-/// The largest version that a record's header can state.
+/// The largest version of an entry that a record's header in the cache file can state.
 pub(in crate::file) const MAX_VERSION: u64 = (1 << 48) - 1;
 const HAS_EXPIRY: u64 = 1 << 30;
 const HAS_NAMESPACE: u64 = 1 << 31;
 /// The expiry of what never expires, in the bits that a word has for it.
 const NEVER: u64 = (1 << 47) - 1;
 
-/// The header of a record: the two words before its key and value, the second without its checksum.
-/// It takes two registers, because every step of an operation passes it on.
+/// The header of a record (a stored key and value): the two words before the key, without the
+/// checksum. It takes two registers, because every step of an operation passes it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Head {
     first: u64,
@@ -22,8 +22,8 @@ pub(in crate::file) struct Head {
 }
 
 impl Head {
-    /// Returns the header of a record with this version, and with a key and a value of these
-    /// lengths, which are within their limits.
+    /// Returns the header of a record (a stored key and value) with this version and lengths, which
+    /// are within their limits.
     #[inline]
     pub(in crate::file) fn new(
         version: u64,
@@ -52,37 +52,40 @@ impl Head {
         self.second & MAX_VALUE_BYTES
     }
 
-    /// Returns whether the record has a word for an expiry.
+    /// Returns whether the record has a word for an expiry time.
     #[inline]
     pub(in crate::file) fn has_expiry(self) -> bool {
         self.second & HAS_EXPIRY != 0
     }
 
-    /// Returns whether the key begins with a namespace.
+    /// Returns whether the record's stored key begins with the name of a namespace.
     #[inline]
     pub(in crate::file) fn has_namespace(self) -> bool {
         self.second & HAS_NAMESPACE != 0
     }
 
-    /// Returns the first two words of a record with this header and checksum.
+    /// Returns the first two words of a stored record: this header, encoded together with a
+    /// checksum.
     #[inline]
     pub(in crate::file) fn encode(self, checksum: u64) -> (u64, u64) {
         (self.first, self.second | checksum << 32)
     }
 
-    /// Returns the second word of a record with a checksum that no reader accepts.
+    /// Returns the second word of a stored record, with its checksum changed so that no reader
+    /// accepts the record.
     #[inline]
     pub(in crate::file) fn withhold(second: u64) -> u64 {
         second ^ 1 << 63
     }
 
-    /// Decodes the first two words of a record into its header and its checksum.
+    /// Decodes the first two words of a stored record into its header and its checksum.
     #[inline]
     pub(in crate::file) fn decode(first: u64, second: u64) -> (Self, u64) {
         (Self { first, second: second & 0xFFFF_FFFF }, second >> 32)
     }
 
-    /// Returns the checksum of a record: 32 bits over everything but the expiry.
+    /// Returns the checksum of a stored record: 32 bits over its header, key hash and value, but
+    /// not its expiry.
     #[inline]
     pub(in crate::file) fn checksum(self, key_hash: u64, value: &[u8]) -> u64 {
         xxh3_64_with_seed(value, self.checksum_seed(key_hash)) >> 32
@@ -93,7 +96,7 @@ impl Head {
         key_hash ^ self.first.rotate_left(32) ^ self.second
     }
 
-    /// Starts the checksum of a record whose value comes in pieces.
+    /// Starts the checksum of a stored record whose value is added in pieces.
     pub(in crate::file) fn start_checksum(self, key_hash: u64) -> Xxh3 {
         Xxh3::with_seed(self.checksum_seed(key_hash))
     }
@@ -102,10 +105,10 @@ impl Head {
         pieces.digest() >> 32
     }
 
-    /// The offset of the expiry word in the record, if there is one.
+    /// The offset of the expiry word from the start of a stored record that has one, in bytes.
     pub(in crate::file) const EXPIRY_AT: u64 = 16;
 
-    /// Returns the offset of the key from the record's start.
+    /// Returns the offset of the key from the start of a stored record, in bytes.
     #[inline]
     pub(in crate::file) fn key_at(self) -> u64 {
         if self.has_expiry() { 24 } else { 16 }
@@ -127,10 +130,10 @@ impl Head {
 /// record's version is mixed into the word's check, because this word alone changes in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Expiration {
-    /// The time at which the record expires, in ms since 1970; `u64::MAX` for never.
+    /// The time at which the stored record expires, in ms since 1970; `u64::MAX` for never.
     pub(in crate::file) ms: u64,
-    /// Whether marks of groups follow the value; the record's length counts them as a part of the
-    /// value.
+    /// Whether the hashes of groups of entries follow the record's value; the record's length
+    /// counts them as a part of the value.
     pub(in crate::file) has_groups: bool,
 }
 
@@ -140,7 +143,7 @@ impl Expiration {
         bits << 16 | expiry_check(bits, version)
     }
 
-    /// Decodes an expiry word of a record of this version; `None` if it is damaged.
+    /// Decodes the expiry word of a stored record of this version; `None` if the word is damaged.
     #[inline]
     pub(in crate::file) fn decode(word: u64, version: u64) -> Option<Self> {
         let bits = word >> 16;
@@ -158,7 +161,7 @@ fn expiry_check(bits: u64, version: u64) -> u64 {
     (bits ^ version.rotate_left(17)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48
 }
 
-/// Returns the hash of a key, which the file's seed makes unpredictable.
+/// Returns the hash of a key in the cache file, which the file's seed makes unpredictable.
 pub(in crate::file) fn hash(key: &[u8], has_namespace: bool, seed: u64) -> u64 {
     match (has_namespace, seed) {
         (false, 0) => xxh3_64(key),
@@ -167,7 +170,8 @@ pub(in crate::file) fn hash(key: &[u8], has_namespace: bool, seed: u64) -> u64 {
     }
 }
 
-/// Returns the hash of a namespace, which differs from the hashes of all keys.
+/// Returns the hash of a namespace's name in the cache file, computed differently from the hashes
+/// of keys.
 pub(in crate::file) fn namespace_hash(namespace: &str, seed: u64) -> u64 {
     xxh3_64_with_seed(namespace.as_bytes(), seed.rotate_left(32) ^ 0x9E37_79B9_7F4A_7C15)
 }

@@ -2,7 +2,7 @@
 
 use crate::file::format::stamp;
 
-/// The kind of a segment: free, open, sealed, and so on.
+/// The kind of a segment of the cache file: free, open, sealed, and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum SegmentKind {
     /// No slot points into the segment.
@@ -22,23 +22,24 @@ pub(in crate::file) enum SegmentKind {
     Taken,
 }
 
-/// The number of the queue of new entries that never expire; those with a TTL are in the next four,
-/// by length of the TTL.
+/// The number of the queue of segments for new entries that never expire; the next four queues are
+/// for new entries with a TTL, by its length.
 pub(in crate::file) const SMALL: u32 = 1;
-/// The number of the queue of entries that were read again.
+/// The number of the queue of segments for entries that were read again after they were written.
 pub(in crate::file) const MAIN: u32 = 0;
-/// The number of queues.
+/// The number of queues that the segments of a cache file belong to.
 pub(in crate::file) const QUEUES: u32 = 6;
-/// The number of queues of a file that does not keep entries apart by TTL.
+/// The number of queues of segments in a cache file that does not keep entries apart by TTL.
 pub(in crate::file) const QUEUES_WITHOUT_CLASSES: u32 = 2;
 
-/// The state of a segment: its kind, its queue, and the order in which it was opened.
+/// The state of a segment of the cache file: its kind, its queue, and the order in which it was
+/// opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct State {
     pub(in crate::file) kind: SegmentKind,
     pub(in crate::file) queue: u32,
-    /// The number of consecutive segments of a long record, in its first segment; in the others,
-    /// the distance from the first; otherwise zero.
+    /// The number of consecutive segments of a record longer than a segment, in its first segment;
+    /// in its other segments, the distance from the first; otherwise zero.
     pub(in crate::file) run: u32,
     /// The position of the segment in the order of opening: later ones have a higher number.
     pub(in crate::file) sequence: u64,
@@ -64,14 +65,14 @@ impl State {
             | self.sequence << 24
     }
 
-    /// Returns the first segment of the long record that this segment is a part of; `None` if there
-    /// cannot be one.
+    /// Returns the first segment of the record, longer than a segment, that this segment is a part
+    /// of; `None` if there cannot be one.
     pub(in crate::file) fn head_of(self, member: u32) -> Option<u32> {
         member.checked_sub(self.run).filter(|_| self.run > 0)
     }
 
-    /// Decodes a segment's state word; garbage is decoded as a sealed segment of some queue, which
-    /// will be recycled.
+    /// Decodes the state of a segment from its word in the cache file; garbage is decoded as a
+    /// sealed segment of some queue, which will be recycled.
     #[inline]
     pub(in crate::file) fn decode(word: u64) -> Self {
         let kind = match word & 7 {
@@ -104,8 +105,8 @@ const UNIT_BITS: u32 = 28;
 const ENTRY_BITS: u32 = 24;
 const CHANGE: u64 = 1 << (UNIT_BITS + ENTRY_BITS);
 
-/// Whether a segment was filled before a reboot or a loss of power, on which the trust in its
-/// records depends.
+/// The origin of a segment's records, before or since the last reboot, which decides whether reads
+/// verify their checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Origin {
     /// Processes of this stamp filled it, when no slot could lead there by accident.
@@ -117,8 +118,8 @@ pub(in crate::file) enum Origin {
 }
 
 impl Origin {
-    /// Returns the origin of a segment that was filled under the boot stamp `own`, as a process
-    /// with the boot stamp `stamp` sees it.
+    /// Returns whether a segment that was filled under the boot stamp `own` was filled before the
+    /// last reboot, as a process with the boot stamp `stamp` sees it.
     #[inline]
     pub(in crate::file) fn of(own: u64, stamp: u64) -> Self {
         if own == stamp {
@@ -131,7 +132,8 @@ impl Origin {
     }
 }
 
-/// The number and the bytes of a segment's live entries, which index slots point to.
+/// The number and the total bytes of a segment's live entries (those that slots of the index point
+/// to).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::file) struct Live {
     pub(in crate::file) entries: u64,
@@ -139,15 +141,15 @@ pub(in crate::file) struct Live {
 }
 
 impl Live {
-    /// Adds one live entry of this length. The sum is capped, because damage can make several index
-    /// slots point to one record.
+    /// Adds one live entry of this length to the counts of a segment. The sum is capped, because
+    /// damage can make several index slots point to one record.
     pub(in crate::file) fn count(&mut self, bytes: u64) {
         self.entries += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Returns the counts encoded in the lower bits of a word; the upper bits, which count changes,
-    /// are zero.
+    /// Returns the counts of a segment's live entries encoded in the lower bits of a word; the
+    /// upper bits, which count changes, are zero.
     #[inline]
     pub(in crate::file) fn encode(self) -> u64 {
         let part = |number: u64, bits: u32| number & ((1 << bits) - 1);
@@ -166,18 +168,20 @@ impl Live {
         Self { entries: part(UNIT_BITS, ENTRY_BITS), bytes: part(0, UNIT_BITS) * 8 }
     }
 
-    /// Returns the number to add to a word so that it holds these counts, without counting as a
-    /// change.
+    /// Returns the number to add to a segment's word of live counts so that the word holds the
+    /// counts `live`, without counting as a change.
     pub(in crate::file) fn correction(word: u64, live: Self) -> u64 {
         live.encode().wrapping_sub(word & (CHANGE - 1))
     }
 
-    /// Returns the number to add to a word when these entries are added, counted as a change.
+    /// Returns the number to add to a segment's word of live counts when these entries are added,
+    /// including one more change.
     pub(in crate::file) fn coming(self) -> u64 {
         CHANGE.wrapping_add(self.encode())
     }
 
-    /// Returns the number to add to a word when these entries are removed, counted as a change.
+    /// Returns the number to add to a segment's word of live counts when these entries are removed,
+    /// including one more change.
     pub(in crate::file) fn going(self) -> u64 {
         CHANGE.wrapping_sub(self.encode())
     }

@@ -8,17 +8,19 @@ const TAG_SHIFT: u32 = LOCATION_BITS + FREQUENCY_BITS;
 const LOCATION_MASK: u64 = (1 << LOCATION_BITS) - 1;
 const FREQUENCY_MASK: u64 = 7 << LOCATION_BITS;
 
-/// The highest number of uses that an index slot counts.
+/// The highest number of uses of an entry that its index slot counts.
 pub(in crate::file) const MAX_FREQUENCY: u64 = 3;
 
-/// A slot of the index: the offset of a record, a part of its key's hash, and its number of uses.
+/// A slot of the cache file's index: the offset of a record, a part of its key's hash, and the
+/// entry's number of uses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::file) struct Slot(pub(in crate::file) u64);
 
 impl Slot {
     pub(in crate::file) const EMPTY: Self = Self(0);
 
-    /// Returns an index slot for a record at this offset in the segments.
+    /// Returns an index slot for a record with this hash of its key and number of uses, at an
+    /// offset counted from the first segment.
     #[inline]
     pub(in crate::file) fn new(hash: u64, frequency: u64, offset: u64) -> Self {
         Self(hash << TAG_SHIFT | frequency.min(7) << LOCATION_BITS | (offset / 8 + 1))
@@ -29,13 +31,14 @@ impl Slot {
         self.0 & LOCATION_MASK == 0
     }
 
-    /// Returns the tag of a hash: the bits that its index slot stores.
+    /// Returns the tag of a key's hash: the bits of it that an index slot stores.
     #[inline]
     pub(in crate::file) fn tag_of(hash: u64) -> u64 {
         hash << TAG_SHIFT
     }
 
-    /// Returns whether the index slot is not empty and has this [tag](Self::tag_of) of a hash.
+    /// Returns whether the index slot is not empty and has this [tag](Self::tag_of), the stored
+    /// bits of a key's hash.
     #[inline]
     pub(in crate::file) fn has_tag(self, tag: u64) -> bool {
         (self.0 ^ tag) >> TAG_SHIFT == 0 && !self.is_empty()
@@ -46,8 +49,8 @@ impl Slot {
         self.has_tag(Self::tag_of(hash))
     }
 
-    /// Returns whether both index slots have the same tag of a hash, so that their keys may be the
-    /// same.
+    /// Returns whether two index slots have the same tag (stored bits of a key's hash), so that
+    /// their keys may be the same.
     #[inline]
     pub(in crate::file) fn is_same_tag(self, other: Self) -> bool {
         (self.0 ^ other.0) >> TAG_SHIFT == 0 && !self.is_empty() && !other.is_empty()
@@ -63,8 +66,9 @@ impl Slot {
         Self(self.0 + (1 << LOCATION_BITS))
     }
 
-    /// Returns the offset of the record in the segments. An empty index slot has one beyond every
-    /// file: another process may empty a slot after this one has read it.
+    /// Returns the offset, from the first segment, of the record that the index slot points to. An
+    /// empty slot has an offset beyond every file: another process may empty a slot after this one
+    /// has read it.
     #[inline]
     pub(in crate::file) fn offset(self) -> u64 {
         (self.0.wrapping_sub(1) & LOCATION_MASK) * 8
