@@ -10,7 +10,8 @@ use crate::groups::{self, Hashes, Marks};
 use crate::write::WriteMode;
 
 impl FileStore {
-    /// Implements [`Store::invalidate`](crate::Store::invalidate).
+    /// Invalidates all entries of a group: implements
+    /// [`Store::invalidate`](crate::Store::invalidate).
     pub(in crate::file) fn invalidate_group(&self, group: &[u8]) -> Result<()> {
         groups::check(self, &[group])?;
         let using = self.sessions.begin();
@@ -19,8 +20,8 @@ impl FileStore {
         Ok(())
     }
 
-    /// Returns the hashes of groups, if there are any. The same name in two namespaces has two
-    /// hashes.
+    /// Returns the hashes of the names of groups of entries; `None` if there are no names. The same
+    /// name in two namespaces has two hashes.
     pub(in crate::file) fn group_hashes(
         &self,
         area: &Area<Mapped>,
@@ -38,8 +39,8 @@ impl FileStore {
     }
 }
 
-/// Returns a value with the marks of its groups appended: their hashes, and the number of the last
-/// invalidation when its lease was granted, or now without one.
+/// Returns a value to store, followed by the hashes of its groups of entries and the number of the
+/// last invalidation (when its lease was granted; without a lease, now).
 pub(in crate::file) fn marked<G: Ground>(
     area: &Area<G>,
     value: &[u8],
@@ -52,8 +53,8 @@ pub(in crate::file) fn marked<G: Ground>(
     marked
 }
 
-/// Removes the marks of groups from the end of a value, if it has any, and returns their hashes and
-/// their number.
+/// Removes the hashes of groups from the end of a stored value that has groups, and returns them
+/// with the number of the last invalidation before the write.
 pub(in crate::file) fn split(value: &mut Vec<u8>, has_groups: bool) -> Option<(Hashes, u64)> {
     let marks = Marks::at_end_of(value).filter(|_| has_groups)?;
     let groups = marks.groups_of(value);
@@ -61,7 +62,8 @@ pub(in crate::file) fn split(value: &mut Vec<u8>, has_groups: bool) -> Option<(H
     Some((groups, marks.number))
 }
 
-/// Returns a value with the marks of groups of another value appended.
+/// Returns a value to store, followed by these hashes of groups and the number of an invalidation,
+/// which were split off another value.
 pub(in crate::file) fn joined(value: String, groups: Option<(Hashes, u64)>) -> Vec<u8> {
     let mut value = value.into_bytes();
     if let Some((groups, number)) = groups {

@@ -20,8 +20,9 @@ pub fn set_boot_id(boot_id: Option<&str>) {
     BOOT_ID.set(boot_id.map(str::to_owned));
 }
 
-/// Sets the hash seed of the files that this thread creates, which decides the places of keys; for
-/// tests. The environment variable is `HAYPILE_HASH_SEED`; without either the seed is 1.
+/// Sets the hash seed of the files that this thread creates, which decides where in the index each
+/// key is; for tests. The environment variable is `HAYPILE_HASH_SEED`; without either the seed is
+/// 1.
 pub fn set_hash_seed(seed: Option<u64>) {
     HASH_SEED.set(seed);
 }
@@ -47,8 +48,8 @@ pub fn hash_seed() -> u64 {
     chosen.unwrap_or(USUAL_HASH_SEED)
 }
 
-/// Returns the names of the flushes to disk of this thread since the last call, in order: `"data"`
-/// of a file, or its `"name"`; for tests.
+/// Returns the flushes to disk of this thread since the last call, in order: `"data"` for a file's
+/// contents, `"name"` for its directory entry; for tests.
 pub fn take_syncs() -> Vec<&'static str> {
     SYNCS.take()
 }

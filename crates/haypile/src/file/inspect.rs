@@ -37,35 +37,39 @@ pub struct FileStat {
     pub size_bytes: u64,
     /// The part of the file that records can take, in bytes.
     pub capacity_bytes: u64,
-    /// The number of segments of the file, which are emptied as a whole.
+    /// The number of segments (pieces that are filled and emptied as a whole) of the cache file.
     pub segments: u64,
-    /// The size of a segment in bytes.
+    /// The size of each segment of the cache file, in bytes.
     pub segment_bytes: u64,
-    /// The number of segments that hold no entries.
+    /// The number of segments of the cache file that hold no entries.
     pub free_segments: u64,
-    /// The number of entries; some may have expired.
+    /// The number of entries in the cache file; some may have expired.
     pub entries: u64,
-    /// The bytes of live entries: keys, values and their metadata.
+    /// The total size of all live entries of the cache file in bytes: keys, values and metadata.
     pub live_bytes: u64,
-    /// The number of slots of the index, including those of its overflow lines.
+    /// The number of entries for which the cache file's index has slots, including those of its
+    /// overflow lines.
     pub slots: u64,
-    /// The time at which the file was created.
+    /// The time at which the cache file was created.
     pub created: SystemTime,
-    /// The time at which the oldest segment that still holds entries was opened; `None` for an
-    /// empty file.
+    /// The time at which the oldest segment of the cache file that still holds entries was opened;
+    /// `None` for an empty file.
     pub oldest: Option<SystemTime>,
-    /// The processes that use the file for writing: their ids, and since when.
+    /// The id of each process that has the cache file open for writing, and the time at which it
+    /// opened the file.
     pub processes: Vec<(u64, SystemTime)>,
-    /// The number of owner slots for processes that write; one process may take several.
+    /// The number of slots in the cache file for processes that write; one process may take several
+    /// slots.
     pub most_processes: u64,
-    /// The counts of operations of all processes since the file was created; its `entries` and
-    /// `bytes` are the same as above.
+    /// The counts of operations of all processes since the cache file was created; its `entries`
+    /// and `bytes` are the same as above.
     pub stats: crate::stats::Stats,
-    /// The number of records that were copied to another segment instead of being evicted.
+    /// The number of entries that were copied to another segment of the cache file instead of being
+    /// evicted.
     pub reinserted: u64,
-    /// The number of locks that were taken over from processes that had died.
+    /// The number of locks in the cache file that were taken over from processes that had died.
     pub recoveries: u64,
-    /// The number of processes that were found to have died while they used the file.
+    /// The number of processes that were found to have died while they used the cache file.
     pub deaths: u64,
     /// The number of entries that were evicted because their bucket of the index was full:
     /// `entry_size=` was too large.
@@ -73,8 +77,8 @@ pub struct FileStat {
     /// The number of writes under a lease that were refused although their keys may not have
     /// changed, because too many other keys were removed. `stats.revoked` counts them as well.
     pub unsure: u64,
-    /// Whether the whole index was verified since the last reboot; until then, values are verified
-    /// when they are read.
+    /// Whether the whole index of the cache file was verified since the last reboot; until then,
+    /// reads verify values.
     pub is_swept: bool,
     /// The method that compresses the file's values; `None` if they are stored as they are.
     pub compression: Option<Compression>,
@@ -83,17 +87,18 @@ pub struct FileStat {
     pub exposed_to: Option<u32>,
 }
 
-/// The findings of a check of every entry in a cache file.
+/// The result of a check of every entry in a cache file: counts and descriptions of damage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileCheck {
-    /// The number of entries that are intact.
+    /// The number of entries that the check found intact.
     pub entries: u64,
     /// The number of damaged parts that the check found.
     pub damaged: u64,
     /// Descriptions of the first damaged parts that the check found, for people.
     pub damages: Vec<String>,
-    /// The user id of the owner of an exposed file; see [`FileStat::exposed_to`].
+    /// The user id of the owner of a checked cache file that other users can write; see
+    /// [`FileStat::exposed_to`].
     pub exposed_to: Option<u32>,
 }
 
@@ -116,8 +121,8 @@ impl FileStat {
         }
     }
 
-    /// Whether users other than this one and root can write a file. Then a cache is not opened there unless its URL
-    /// allows it; `mode=copy` reads it without trusting it.
+    /// Whether users other than this one and root can write the file at a path. Then a cache is not opened there
+    /// unless its URL allows it; `mode=copy` reads it without trusting it.
     pub fn is_exposed(path: &Path) -> bool {
         path.symlink_metadata().is_ok_and(|metadata| check_private(&metadata).is_err())
     }
@@ -125,8 +130,8 @@ impl FileStat {
 
 impl FileCheck {
     /// Reads every entry of a cache file, and checks that each index slot leads to an intact record
-    /// of the right key, and that the counts are right. Calls `progress` with the part that is
-    /// done, from 0 to 1.
+    /// of the right key, and that the stored counts are right. Calls `progress` with the part of
+    /// the check that is done, from 0 to 1.
     ///
     /// # Errors
     ///

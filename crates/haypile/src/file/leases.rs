@@ -10,12 +10,14 @@ use crate::removals::Since;
 use crate::write::WriteMode;
 
 impl FileStore {
-    /// Implements [`Store::lease`](crate::Store::lease).
+    /// Grants a lease on a key (the right to store its value unless the key changes): implements
+    /// [`Store::lease`](crate::Store::lease).
     pub(in crate::file) fn grant_lease(&self, key: &[u8]) -> Result<Lease> {
         self.with_leased(key, &[], |leased| leased.grant())
     }
 
-    /// Implements [`Store::check_lease`](crate::Store::check_lease).
+    /// Checks whether a lease on a key still holds: implements
+    /// [`Store::check_lease`](crate::Store::check_lease).
     pub(in crate::file) fn holds_lease(
         &self,
         key: &[u8],
@@ -25,8 +27,8 @@ impl FileStore {
         self.with_leased(key, groups, |leased| Ok(leased.look(lease)? == Since::Nothing))
     }
 
-    /// Returns the hash of the namespace for a write under a lease, which needs it; `None` for
-    /// other writes.
+    /// Returns the hash of the store's namespace for a write under a lease, which a clearing of the
+    /// namespace revokes; `None` for other writes.
     pub(in crate::file) fn leased_namespace(
         &self,
         mode: WriteMode,

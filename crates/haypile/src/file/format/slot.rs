@@ -74,7 +74,8 @@ impl Slot {
         (self.0.wrapping_sub(1) & LOCATION_MASK) * 8
     }
 
-    /// Returns whether both index slots point to the same record, whatever their numbers of uses.
+    /// Returns whether two index slots point to the same record, whatever numbers of uses they
+    /// count.
     #[inline]
     pub(in crate::file) fn is_same(self, other: Self) -> bool {
         (self.0 ^ other.0) & !FREQUENCY_MASK == 0
@@ -92,15 +93,16 @@ impl fmt::Debug for Slot {
 
 const OWNER_SLOT_BITS: u32 = 10;
 
-/// The name of an owner (a user of the file): its owner slot, and the number of owners that the
-/// slot had before. Zero names nobody.
+/// The token that names an owner (a user of the cache file): the number of its owner slot, and the
+/// number of owners that the slot had before. Zero names no owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Token(pub(in crate::file) u32);
 
 impl Token {
     pub(in crate::file) const NOBODY: Self = Self(0);
 
-    /// Returns the token of an owner whose owner slot had this number of owners before.
+    /// Returns the token that names an owner (a user of the cache file), made of the number of its
+    /// slot and the number of owners that the slot had before.
     #[inline]
     pub(in crate::file) fn new(owner_slot: u32, incarnation: u64) -> Self {
         let incarnation = u32::try_from(incarnation & Self::INCARNATIONS).expect("22 bits");
@@ -109,20 +111,22 @@ impl Token {
 
     const INCARNATIONS: u64 = (1 << (32 - OWNER_SLOT_BITS)) - 1;
 
-    /// Returns the number of the owner slot that the token names; `None` if the token names nobody.
+    /// Returns the number of the owner slot that an owner's token names; `None` if the token names
+    /// no owner.
     #[inline]
     pub(in crate::file) fn owner_slot(self) -> Option<u32> {
         (self.0 & ((1 << OWNER_SLOT_BITS) - 1)).checked_sub(1)
     }
 
-    /// Returns whether the token names the current owner of an owner slot that has had this number
-    /// of owners.
+    /// Returns whether an owner's token names the current owner of its owner slot, which has had
+    /// this number of owners.
     pub(in crate::file) fn is_of(self, incarnation: u64) -> bool {
         u64::from(self.0 >> OWNER_SLOT_BITS) == incarnation & Self::INCARNATIONS
     }
 }
 
-/// A word of the cache file whose upper half is a lock, and whose lower half is a payload.
+/// A 64-bit word of the cache file whose upper half is a lock, and whose lower half is a number for
+/// other use (the payload).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct LockWord(pub(in crate::file) u64);
 

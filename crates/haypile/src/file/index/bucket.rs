@@ -16,7 +16,8 @@ use crate::mutant;
 /// The number of overflow lines that are searched for a free one.
 const LINES_TRIED: usize = 64;
 
-/// An index slot with the tag of a key, and its offset.
+/// An index slot that was found to have the tag (stored bits of the hash) of a key, and the slot's
+/// offset in the cache file.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Found {
     pub(in crate::file) at: u64,
@@ -24,22 +25,23 @@ pub(in crate::file) struct Found {
     pub(in crate::file) meaning: Meaning,
 }
 
-/// The entry of a key that readers find.
+/// The entry that readers find for a key: its index slot and its record.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct FoundEntry {
     pub(in crate::file) slot: Slot,
     pub(in crate::file) record: Record,
 }
 
-/// The index slot to use for a key in a bucket without leftovers: the key's own, or an empty one.
+/// The index slot to use for a key in a bucket that no clearing and no loss of power has affected:
+/// the key's own slot, or an empty one.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Simple {
     pub(in crate::file) at: u64,
     pub(in crate::file) entry: Option<FoundEntry>,
 }
 
-/// The index slots that may be a key's, in the order in which readers read them; those left by a
-/// clearing come last, and damaged ones are included, because a write takes their place.
+/// The index slots that may belong to a key, in the order in which readers read them. Slots of
+/// cleared entries come last, and damaged ones are included, because a write replaces them.
 #[derive(Debug, Default)]
 pub(in crate::file) struct Matches {
     /// The index slot where readers find the key; a new entry goes there, so that it is never
@@ -68,8 +70,8 @@ impl Matches {
         self.others.extend(other);
     }
 
-    /// Returns whether the key has an index slot of this clearing epoch. If readers find no entry,
-    /// the slot points to one that they cannot read.
+    /// Returns whether the key has an index slot that was written since the last clearing. If
+    /// readers find no entry, the slot points to one that they cannot read.
     pub(in crate::file) fn hides_something(&self) -> bool {
         self.all().any(|found| !matches!(found.meaning, Meaning::Cleared))
     }
@@ -79,7 +81,8 @@ impl Matches {
     }
 }
 
-/// A locked bucket of the index. Others change only the numbers of uses in its slots.
+/// A locked bucket (lines of slots for some of the keys) of the cache file's index. While it is
+/// locked, other threads and processes change only the numbers of uses in its slots.
 #[derive(Debug)]
 pub(in crate::file) struct Bucket<'a, G: Ground> {
     area: &'a Area<G>,
@@ -113,7 +116,7 @@ fn count_lines(lines: impl Iterator<Item = u64>) -> (usize, u64) {
 }
 
 impl<'a, G: Ground> Bucket<'a, G> {
-    /// Locks the index bucket that a key's hash belongs to.
+    /// Locks the bucket of the index that the key with this hash belongs to.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn lock(
@@ -124,7 +127,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Self::lock_number(area, owner, area.geometry.bucket_of(hash))
     }
 
-    /// Locks the index bucket with this number.
+    /// Locks the bucket of the index with this number.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn lock_number(
@@ -140,7 +143,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Ok(Self { area, owner_slot: owner.slot, number, held })
     }
 
-    /// Returns the offset of each line of the bucket, its own first, then its overflow lines.
+    /// Returns the offset of each 64-byte line of an index bucket: its own line first, then its
+    /// overflow lines.
     pub(in crate::file) fn lines(&self) -> impl Iterator<Item = u64> + use<'a, G> {
         self.area.lines(self.number, self.held.payload())
     }
@@ -182,8 +186,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         is_it.then_some(Simple { at, entry: Some(FoundEntry { slot, record }) })
     }
 
-    /// Returns the index slots of a key, where there may be several, and the entry that readers
-    /// find.
+    /// Returns all index slots of a key (several after a clearing or a loss of power), and the
+    /// entry that readers find.
     #[cold]
     pub(in crate::file) fn find_readable(
         &self,
@@ -195,8 +199,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Ok((found, readable))
     }
 
-    /// Returns the index slots of a key. There is more than one only after a clearing or a loss of
-    /// power.
+    /// Returns all index slots that may belong to a key. There are several only after a clearing or
+    /// a loss of power.
     pub(in crate::file) fn find(&self, key: &Key<'_>, epoch: u64) -> Result<Matches, OpError> {
         let mut matches = Matches::default();
         let stop = self.scan(|at, slot| {
@@ -215,7 +219,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         stop.map_or(Ok(matches), Err)
     }
 
-    /// Returns the entry of a key that readers find.
+    /// Returns the entry that readers find for a key, among the key's index slots.
     pub(in crate::file) fn readable(
         &self,
         key: &Key<'_>,
@@ -245,8 +249,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         }
     }
 
-    /// Records that a key of this bucket is about to be removed; to be called before its index slot
-    /// changes.
+    /// Records in the cache file that a key of this bucket is about to be removed, which revokes
+    /// leases on the key; to be called before its index slot changes.
     #[inline]
     pub(in crate::file) fn note_removal(&mut self, hash: u64) {
         if !mutant::is_on("removals-are-not-noted") {
@@ -254,19 +258,20 @@ impl<'a, G: Ground> Bucket<'a, G> {
         }
     }
 
-    /// Returns the index slot that points to this record, and its offset.
+    /// Returns the slot of this bucket that points to the same record as another slot, with its
+    /// offset in the cache file.
     pub(in crate::file) fn find_slot(&self, of: Slot) -> Option<(u64, Slot)> {
         self.scan(|at, slot| slot.is_same(of).then_some((at, slot)))
     }
 
-    /// Removes all other index slots that point to the same record as this one, with the entries
-    /// that it hides, before the slot is moved to the record's copy.
+    /// Empties all other index slots that point to the same record as this one, and those of older
+    /// entries that it hides, before the slot is set to a copy of the record.
     pub(in crate::file) fn free_of_others(&mut self, at: u64, of: Slot) -> Result<(), OpError> {
         if self.is_sure(of) { Ok(()) } else { self.drop_behind(at, of) }
     }
 
-    /// Empties the index slots that point to a record, and those of entries that they hide; returns
-    /// whether there were any.
+    /// Empties the index slots that point to the record of this one, and those of older entries
+    /// that they hide; returns whether there were any.
     pub(in crate::file) fn drop_slots(&mut self, of: Slot) -> Result<bool, OpError> {
         let Some((at, _)) = self.find_slot(of) else {
             return Ok(false);
@@ -276,7 +281,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
     }
 
     /// Empties the index slot at this offset, all others that point to the same record, and those
-    /// of entries that they hide.
+    /// of older entries that they hide.
     pub(in crate::file) fn drop_slot(&mut self, at: u64, of: Slot) -> Result<(), OpError> {
         self.free_of_others(at, of)?;
         self.put(at, Slot::EMPTY);
@@ -307,8 +312,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Ok(())
     }
 
-    /// Empties the index slots of older entries that an index slot hides, before that slot is
-    /// emptied, reused or moved.
+    /// Empties the index slots of older entries that an index slot hides from readers, before that
+    /// slot is emptied, reused or set to another record.
     pub(in crate::file) fn drop_hidden(&mut self, at: u64, slot: Slot) -> Result<(), OpError> {
         if self.is_sure(slot) {
             return Ok(());
@@ -365,7 +370,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Ok(hidden)
     }
 
-    /// Makes an index slot point to another record, or to none.
+    /// Stores an index slot at an offset in this bucket, so that the slot points to another record,
+    /// or to none.
     pub(in crate::file) fn put(&mut self, at: u64, slot: Slot) {
         let order = mutant::order("slot-written", Ordering::Release);
         self.area.ground.store(at, slot.0, order);
@@ -388,7 +394,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         stale.or_else(|| self.extend())
     }
 
-    /// Returns the least used entry of a bucket that has no room for all of its entries.
+    /// Returns the index slot of the least used entry of this bucket, to be evicted because the
+    /// bucket is full.
     pub(in crate::file) fn coldest(&self) -> Option<(u64, Slot)> {
         let mut coldest: Option<(u64, Slot)> = None;
         let _: Option<()> = self.scan(|at, slot| {
@@ -450,7 +457,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         self.lines().any(|at| at == line)
     }
 
-    /// Releases the last overflow line of the bucket if it is empty.
+    /// Frees the last overflow line of an index bucket if the line is empty.
     pub(in crate::file) fn shrink(&mut self) {
         if self.held.payload() == 0 {
             return;

@@ -10,7 +10,8 @@ use crate::file::format::slot::{LockWord, Slot, Token};
 use crate::file::platform::ground::{Ground, Line};
 use crate::mutant;
 
-/// The highest number of lines of an index bucket; more mean that damage has made a loop.
+/// The highest number of 64-byte lines of an index bucket; more mean that damage has linked the
+/// lines in a loop.
 pub(in crate::file) const MOST_LINES: usize = 64;
 
 impl<G: Ground> Area<G> {
@@ -19,13 +20,14 @@ impl<G: Ground> Area<G> {
         Slot(self.ground.load(at, mutant::order("slot-read", Ordering::Acquire)))
     }
 
-    /// Returns the link from a bucket's own line to its first overflow line at this moment; 0 if
-    /// there is none.
+    /// Returns the link from an index bucket's own line to its first overflow line; 0 if there is
+    /// none.
     pub(in crate::file) fn link_of(&self, bucket: u32) -> u32 {
         link_in(self.ground.line(self.geometry.bucket(bucket)))
     }
 
-    /// Returns the overflow line that a link names, if it exists and belongs to the bucket.
+    /// Returns the offset and the first word of the overflow line that a link names, if that line
+    /// exists and belongs to the index bucket.
     pub(in crate::file) fn follow(&self, bucket: u32, link: u32) -> Option<(u64, LockWord)> {
         let line = link.checked_sub(1).filter(|line| *line < self.geometry.numbers.overflows)?;
         let at = self.geometry.overflow_line(line);
@@ -36,7 +38,8 @@ impl<G: Ground> Area<G> {
         is_own.then_some((at, word))
     }
 
-    /// Returns the offset of each line of an index bucket, its own line first.
+    /// Returns the offset in the cache file of each 64-byte line of an index bucket, its own line
+    /// first.
     pub(in crate::file) fn lines(
         &self,
         bucket: u32,
@@ -49,8 +52,9 @@ impl<G: Ground> Area<G> {
         std::iter::successors(Some(first), next).map(|(at, _)| at).take(MOST_LINES)
     }
 
-    /// Visits every index slot of a bucket, with its offset, until `visit` returns an answer.
-    /// Without the bucket's lock, slots may move concurrently, and a scan can miss one.
+    /// Calls a function with each slot of an index bucket and the slot's offset, until the function
+    /// returns a result. Without the bucket's lock, slots may move concurrently, and a scan can
+    /// miss one.
     #[inline]
     pub(in crate::file) fn scan<T>(
         &self,
@@ -73,8 +77,8 @@ impl<G: Ground> Area<G> {
         None
     }
 
-    /// Returns the index slots of a bucket that are not empty, read one after the other. Slots of a
-    /// line to which damage leads back are returned once.
+    /// Returns the slots of an index bucket that are not empty, without its lock. If damage has
+    /// linked lines in a loop, each slot is returned once.
     pub(in crate::file) fn slots_of(&self, bucket: u32) -> Vec<Slot> {
         let (mut slots, mut walked) = (Vec::new(), Vec::new());
         for line in self.lines(bucket, self.link_of(bucket)) {
@@ -89,19 +93,19 @@ impl<G: Ground> Area<G> {
     }
 }
 
-/// Reads the link to the first overflow line from a bucket's own line.
+/// Reads the link to the first overflow line from an index bucket's own line.
 #[inline]
 pub(in crate::file) fn link_in(line: impl Line) -> u32 {
     LockWord(line.load(0, mutant::order("first-link-read", Ordering::Acquire))).payload()
 }
 
-/// Reads one index slot of a line.
+/// Reads the index slot at an offset in a 64-byte line of the index.
 #[inline]
 pub(in crate::file) fn slot_in(line: impl Line, word: u64) -> Slot {
     Slot(line.load(word, mutant::order("slot-read", Ordering::Acquire)))
 }
 
-/// Returns the offsets of the index slots of a line.
+/// Returns the offset of each slot of the 64-byte index line at this offset.
 #[inline]
 pub(in crate::file) fn slots_of_line(line: u64) -> impl Iterator<Item = u64> + Clone {
     // After the word of the lock, or of the owner.

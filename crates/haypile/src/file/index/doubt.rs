@@ -27,7 +27,8 @@ use crate::mutant;
 /// Long values are read in pieces of this size.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// The meaning of an index slot with the tag of a key: an entry of it, damage, and so on.
+/// The meaning of an index slot with the tag (stored bits of the hash) of a key: an entry of the
+/// key, a cleared entry, or damage.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) enum Meaning {
     /// The slot points to a record of the key.
@@ -39,19 +40,21 @@ pub(in crate::file) enum Meaning {
 }
 
 impl<G: Ground> Area<G> {
-    /// Returns whether the whole index was verified since the last reboot, so that no slot left by
-    /// a loss of power remains.
+    /// Returns whether the whole index of the cache file was verified since the last reboot, so
+    /// that no slot left by a loss of power remains.
     pub(in crate::file) fn is_swept(&self) -> bool {
         self.ground.load(header::SWEPT, Ordering::Relaxed) == self.stamp
     }
 
-    /// Returns whether the index was verified for all processes that write now.
+    /// Returns whether the whole index was verified under the boot stamp of the processes that
+    /// write to the cache file now.
     pub(in crate::file) fn is_swept_for_all(&self) -> bool {
         let word = |at| self.ground.load(at, Ordering::Relaxed);
         word(header::SWEPT) == word(header::STAMP)
     }
 
-    /// Returns the boot stamp, sure or doubtful, of segments that are filled from now on.
+    /// Returns the boot stamp for segments that are filled from now on, in the form that says
+    /// whether the index was verified since the boot.
     pub(in crate::file) fn filling_stamp(&self) -> u64 {
         if self.is_swept() { self.stamp } else { stamp::doubtful(self.stamp) }
     }
@@ -61,17 +64,17 @@ impl<G: Ground> Area<G> {
         self.entry(segment).origin(self.stamp)
     }
 
-    /// Returns whether records of a segment, and index slots that point to it, have to be verified.
-    /// To be called before a slot is read, unless its bucket is locked: the sweep may remove a slot
-    /// that was read before it.
+    /// Returns whether reads have to verify the records of a segment, and the index slots that
+    /// point to it. To be called before a slot is read, unless its bucket is locked: the sweep may
+    /// remove a slot that was read before it.
     #[inline]
     pub(in crate::file) fn is_in_doubt(&self, segment: u32) -> bool {
         self.verifies_all || self.origin(segment) != Origin::Sure
     }
 
-    /// Returns the meaning of an index slot with the tag of a key; `None` for an entry of another
-    /// key. Without the bucket's lock, the segment's generation has to be the same before and
-    /// after.
+    /// Returns the meaning of an index slot with the tag (stored bits of the hash) of a key; `None`
+    /// for an entry of another key. Without the bucket's lock, the segment's generation has to be
+    /// the same before and after.
     #[inline]
     pub(in crate::file) fn meaning(
         &self,
@@ -94,7 +97,8 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Returns whether an unverified index slot points to no record of this hash's tag and bucket.
+    /// Returns whether an unverified index slot does not point to an intact record that belongs to
+    /// the slot and the bucket of this hash.
     #[cold]
     pub(in crate::file) fn is_astray(
         &self,
@@ -108,7 +112,8 @@ impl<G: Ground> Area<G> {
         Ok(!self.is_at_home(self.geometry.bucket_of(hash), slot, segment)?)
     }
 
-    /// Returns whether an index slot of a bucket points to an intact record that belongs there.
+    /// Returns whether a slot of an index bucket points to an intact record whose key belongs to
+    /// that slot and bucket.
     pub(in crate::file) fn is_at_home(
         &self,
         bucket: u32,
@@ -124,7 +129,8 @@ impl<G: Ground> Area<G> {
         Ok(self.sum(hash, &record)? == self.checksum_of(&record))
     }
 
-    /// Returns whether a record's key belongs to an index slot of a bucket, whatever its value is.
+    /// Returns whether a record's key belongs to a slot of an index bucket, whatever the record's
+    /// value is.
     pub(in crate::file) fn is_key_at_home(
         &self,
         bucket: u32,
@@ -145,28 +151,28 @@ impl<G: Ground> Area<G> {
         Ok(is_at_home.then_some(hash))
     }
 
-    /// Returns whether a copied value of a record matches the record's checksum.
+    /// Returns whether a copy of a stored record's value matches the record's checksum.
     pub(in crate::file) fn is_right(&self, hash: u64, record: &Record, value: &[u8]) -> bool {
         mutant::is_on("checksums-not-compared")
             || record.head.checksum(hash, value) == self.checksum_of(record)
     }
 
-    /// Returns whether a record matches its checksum.
+    /// Returns whether a stored record, whose key has this hash, matches its checksum.
     pub(in crate::file) fn is_whole(&self, hash: u64, record: &Record) -> Result<bool, OpError> {
         let is_whole = mutant::is_on("checksums-not-compared")
             || self.sum(hash, record)? == self.checksum_of(record);
         Ok(is_whole)
     }
 
-    /// Returns whether a record is intact, verifying its checksum only if the segment is in doubt.
-    /// To be called under the lock of its bucket, or of the recycler.
+    /// Returns whether a stored record is intact; its checksum is verified only if a loss of power
+    /// may have damaged its segment. To be called under the lock of its bucket, or of the recycler.
     #[inline]
     pub(in crate::file) fn is_trusted(&self, hash: u64, record: &Record) -> Result<bool, OpError> {
         Ok(!self.is_in_doubt(record.segment) || self.is_whole(hash, record)?)
     }
 
-    /// Returns the checksum that a record was written with, provided that its segment has not been
-    /// refilled since.
+    /// Returns the stored checksum of a record without the salt of its segment; it is right only if
+    /// the segment has not been refilled since.
     pub(in crate::file) fn checksum_of(&self, record: &Record) -> u64 {
         record.salted ^ self.entry(record.segment).salt()
     }

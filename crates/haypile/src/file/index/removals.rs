@@ -9,7 +9,8 @@ use crate::file::platform::ground::Ground;
 use crate::mutant;
 use crate::removals::{Line, NOTES, Since, note_of};
 
-/// The line of the cache file that remembers removals of keys with this hash.
+/// The 64-byte line of the cache file that remembers removals of the keys with one hash, to revoke
+/// leases on them.
 #[derive(Debug)]
 pub(in crate::file) struct Removals<'a, G> {
     ground: &'a G,
@@ -23,15 +24,15 @@ impl<'a, G: Ground> Removals<'a, G> {
         Self { ground: &area.ground, at: area.geometry.removals_of(hash), hash }
     }
 
-    /// Returns the number of removals of keys whose hashes share this line. A reader sees what was
-    /// done before them after an acquire fence.
+    /// Returns the number of removals of keys whose hashes share this line of the cache file. A
+    /// reader sees what was done before them after an acquire fence.
     pub(in crate::file) fn count(&self) -> u64 {
         self.ground.load(self.at, Ordering::Relaxed)
     }
 
-    /// Records that this key is about to be removed: under the lock of its bucket, and before its
-    /// index slot changes. A death in between makes a leased write fail; in the opposite order, the
-    /// removal would be lost.
+    /// Records in the cache file that this key is about to be removed: under the lock of its
+    /// bucket, and before its index slot changes. A death in between makes a leased write fail; in
+    /// the opposite order, the removal would be lost.
     #[inline]
     pub(in crate::file) fn note(&self) {
         // What its caller has changed elsewhere before is seen by those who see the count.
@@ -54,7 +55,7 @@ impl<'a, G: Ground> Removals<'a, G> {
         crash::point("removal.noted");
     }
 
-    /// Returns whether the key was removed after the count of removals was `then`. To be called
+    /// Returns whether this key was removed after the count of removals was `then`. To be called
     /// under the lock of the key's bucket.
     pub(in crate::file) fn since(&self, then: u64) -> Since {
         let mut line = self.read();
@@ -71,7 +72,7 @@ impl<'a, G: Ground> Removals<'a, G> {
         }
     }
 
-    /// Prefetches, for writing, the line that remembers removals of the key.
+    /// Prefetches, for writing, the line of the cache file that remembers removals of this key.
     #[inline]
     pub(in crate::file) fn prefetch(&self) {
         self.ground.prefetch_to_write(self.at, 8);

@@ -15,29 +15,29 @@ use crate::mutant;
 /// The part of the next record that is prefetched.
 const PREFETCHED_BYTES: u64 = 512;
 
-/// A record (key, value and metadata) that is about to be appended to a segment.
+/// A record (key, value and metadata) that is about to be appended to a segment of the cache file.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Draft<'a> {
     pub(in crate::file) key: Key<'a>,
-    /// The value, followed by the marks of its groups, if it has any.
+    /// The value of the record, followed by the hashes of its groups of entries, if it has any.
     pub(in crate::file) value: &'a [u8],
     /// The time at which the record expires, in ms since 1970; `u64::MAX` for never.
     pub(in crate::file) expires_ms: u64,
     pub(in crate::file) has_groups: bool,
     pub(in crate::file) head: Head,
-    /// The record's checksum, computed before any lock is taken. A copied record keeps the checksum
-    /// of its original, so that a damaged value does not become a valid one.
+    /// The checksum of the record, computed before any lock is taken. A copied record keeps the
+    /// checksum of its original, so that a damaged value does not become a valid one.
     pub(in crate::file) checksum: u64,
 }
 
-/// A record that was appended but that no index slot points to yet. Its segment is not recycled
-/// while this guard lives.
+/// A record that was appended to a segment, but that no index slot points to yet. The segment is
+/// not recycled while this guard lives.
 #[derive(Debug)]
 pub(in crate::file) struct Appended<'a, G: Ground> {
     area: &'a Area<G>,
     owner_slot: u32,
     pub(in crate::file) segment: u32,
-    /// The offset of the record in the segments.
+    /// The offset of the appended record, counted in bytes from the first segment.
     pub(in crate::file) offset: u64,
     pub(in crate::file) head: Head,
     /// The second word of the record, if it has been written with a wrong checksum: a slot that a
@@ -54,9 +54,9 @@ impl<G: Ground> Drop for Appended<'_, G> {
 }
 
 impl<G: Ground> Appended<'_, G> {
-    /// Empties index slots left by a loss of power that already point to the new record, with the
-    /// entries that they hide. To be called under the lock of the record's bucket, and before its
-    /// slots are searched.
+    /// Empties index slots that a loss of power left behind and that happen to point to the new
+    /// record, and slots of older entries that they hide. To be called under the lock of the
+    /// record's bucket, and before its slots are searched.
     #[inline]
     pub(in crate::file) fn drop_aliases(
         &self,
@@ -73,8 +73,9 @@ impl<G: Ground> Appended<'_, G> {
         Ok(())
     }
 
-    /// Returns the index slot that makes the appended record an entry. To be called under the lock
-    /// of its bucket, after [`drop_aliases`](Self::drop_aliases).
+    /// Returns the index slot that makes the appended record an entry that readers find, and gives
+    /// the record its valid checksum. To be called under the lock of its bucket, after
+    /// [`drop_aliases`](Self::drop_aliases).
     #[inline]
     pub(in crate::file) fn publishable(&self, hash: u64, frequency: u64) -> Slot {
         let slot = Slot::new(hash, frequency, self.offset);
@@ -86,7 +87,8 @@ impl<G: Ground> Appended<'_, G> {
         slot
     }
 
-    /// Writes the parts of the record after its first two words.
+    /// Writes the key, value and expiry of a record into its segment, after the record's first two
+    /// words.
     #[expect(clippy::inline_always, reason = "what it writes stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn fill(&self, draft: &Draft<'_>) {
@@ -102,7 +104,7 @@ impl<G: Ground> Appended<'_, G> {
         crash::point("append.filled");
     }
 
-    /// Changes the expiry of the record in place, if the record has a word for one.
+    /// Changes the expiry of an appended record in place, if the record has a word for an expiry.
     pub(in crate::file) fn set_expiration(&self, expiration: Expiration) {
         if self.head.has_expiry() {
             self.area.entry(self.segment).raise_expiry(expiration.ms);
@@ -114,8 +116,8 @@ impl<G: Ground> Appended<'_, G> {
 }
 
 impl<'a> Draft<'a> {
-    /// Returns the draft of a record of this version, with an expiry word if it expires or if
-    /// `has_expiry`.
+    /// Returns the draft of a record of this version, with a word for the expiry if the record
+    /// expires or if `has_expiry`.
     #[inline]
     pub(in crate::file) fn new(
         key: Key<'a>,
@@ -135,8 +137,8 @@ impl<'a> Draft<'a> {
         Self { key, value, expires_ms, has_groups: false, head, checksum }
     }
 
-    /// Returns this draft, marked as having or not having marks of groups at the end of its value.
-    /// With marks, the record needs an expiry word.
+    /// Returns this draft of a record, marked as having or not having hashes of groups at the end
+    /// of its value. With marks, the record needs an expiry word.
     #[inline]
     pub(in crate::file) fn with_groups(self, has_groups: bool) -> Self {
         Self { has_groups, ..self }
@@ -147,8 +149,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// An owner (a user of the file) that appends records: it announces the segment that it appends to,
-/// and nobody else opens the segments that it has taken.
+/// A user of the cache file that appends records: it announces the segment that it appends to, so
+/// that no other user recycles it.
 #[derive(Debug)]
 pub(in crate::file) struct Appender<'a, G> {
     pub(in crate::file) area: &'a Area<G>,
@@ -161,14 +163,15 @@ impl<'a, G: Ground> Appender<'a, G> {
         Self { area, owner }
     }
 
-    /// Announces the segment that the owner appends to (its hazard), so that nobody recycles it;
-    /// `None` clears it.
+    /// Announces in the cache file the segment that this user appends to, so that no process
+    /// recycles it; `None` clears the announcement.
     #[inline]
     pub(in crate::file) fn set_hazard(&self, segment: Option<u32>) {
         self.area.owner_slot(self.owner.slot).set_hazard(segment);
     }
 
-    /// Appends a record to one of the queues of segments, and opens new segments as needed.
+    /// Appends a record to a segment of one of the queues of segments, and opens new segments as
+    /// needed.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn append(
@@ -202,8 +205,8 @@ impl<'a, G: Ground> Appender<'a, G> {
         self.append_to_new(queue, draft, now.ms())
     }
 
-    /// Appends a record to the open segment that this owner uses for a queue, if there is room in
-    /// it.
+    /// Appends a record to the open segment that this user of the cache file uses for a queue, if
+    /// there is room in it.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn append_to_open(
@@ -229,7 +232,7 @@ impl<'a, G: Ground> Appender<'a, G> {
         Ok(Some(appended))
     }
 
-    /// Reserves the space of a new record behind the last record of a segment; the caller fills it.
+    /// Reserves space for a new record after the last record of a segment; the caller fills it.
     /// There has to be room, and no concurrent call for the same segment.
     #[expect(clippy::inline_always, reason = "writers of other processes wait for it")]
     #[inline(always)]
@@ -248,7 +251,8 @@ impl<'a, G: Ground> Appender<'a, G> {
         appended
     }
 
-    /// Writes a record's first two words, which state its lengths.
+    /// Writes the first two words of a new record into its segment; they contain the record's
+    /// lengths.
     #[inline]
     pub(in crate::file) fn begin_record(
         &self,

@@ -15,15 +15,16 @@ use crate::file::log::reserve::Reserve;
 use crate::file::platform::ground::Ground;
 use crate::mutant;
 
-/// The number of records ahead for which the recycler prefetches index buckets.
+/// The number of records ahead for which the recycler, which empties segments, prefetches the
+/// buckets of the index.
 pub(in crate::file) const AHEAD: usize = 8;
 /// The prefetch distance of a walk over the records of a segment.
 const NEAR_BYTES: u64 = 2048;
-/// The number of records after which the recycler shows waiting processes its progress: each may
-/// cost a read from a slow disk.
+/// The number of records after which the recycler, which empties segments, shows waiting processes
+/// its progress: each record may cost a read from a slow disk.
 pub(in crate::file) const RECORDS_PER_PROGRESS: usize = 16;
 
-/// The reason why the recycler does not keep a record.
+/// The reason why a record is not kept when its segment is emptied: evicted, expired, and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Dropped {
     Evicted,
@@ -34,7 +35,7 @@ pub(in crate::file) enum Dropped {
     Touched,
 }
 
-/// The outcome of trying to copy a record out of a segment that is recycled.
+/// The outcome of trying to copy a record out of a segment that is being emptied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Kept {
     Yes,
@@ -44,12 +45,12 @@ pub(in crate::file) enum Kept {
     NoRoom,
 }
 
-/// A live record of a segment that is recycled.
+/// A live record of a segment that is being emptied, to be kept or evicted.
 #[derive(Debug)]
 pub(in crate::file) struct Candidate {
     pub(in crate::file) record: Record,
     pub(in crate::file) hash: u64,
-    /// The index slot that points to the record.
+    /// The index slot that points to the live record of a segment that is being emptied.
     pub(in crate::file) slot: Slot,
     pub(in crate::file) expires_ms: u64,
 }
@@ -66,7 +67,7 @@ impl Candidate {
 
 impl<G: Ground> Recycler<'_, G> {
     /// Returns the live records of a segment, to which index slots point. The counter of versions
-    /// is raised above theirs, whether they are kept or not.
+    /// is raised above their versions, whether they are kept or not.
     pub(in crate::file) fn candidates(
         &self,
         segment: u32,
@@ -98,15 +99,16 @@ impl<G: Ground> Recycler<'_, G> {
         Ok(candidates)
     }
 
-    /// Shows waiting processes that the recycler goes on from record to record of a segment.
+    /// Shows processes that wait for the recycler that it makes progress, once for every 16
+    /// records.
     pub(in crate::file) fn note_progress_of(&self, number: usize) {
         if number.is_multiple_of(RECORDS_PER_PROGRESS) {
             self.note_progress();
         }
     }
 
-    /// Changes a segment's count of live entries, which was `sum` before the search, to the number
-    /// that was found. A count that others change concurrently is left to the next recycler.
+    /// Corrects a segment's stored count of live entries, which was `sum` before the search, to the
+    /// number that was found. A count that changes concurrently is left to the next recycler.
     pub(in crate::file) fn correct_count(
         &self,
         segment: u32,
@@ -161,7 +163,8 @@ impl<G: Ground> Recycler<'_, G> {
         })
     }
 
-    /// Appends a copy of a record to a queue, and makes its index slot point to the copy.
+    /// Appends a copy of a record to a segment of a queue, and makes the record's index slot point
+    /// to the copy.
     pub(in crate::file) fn keep(
         &self,
         candidate: &Candidate,
@@ -189,7 +192,7 @@ impl<G: Ground> Recycler<'_, G> {
         self.publish_copy(candidate, &appended, frequency.into())
     }
 
-    /// Makes the index slot of a record point to its copy.
+    /// Makes the index slot of a record point to the record's copy in another segment.
     pub(in crate::file) fn publish_copy(
         &self,
         candidate: &Candidate,
@@ -226,7 +229,8 @@ impl<G: Ground> Recycler<'_, G> {
         Ok(Kept::Yes)
     }
 
-    /// Empties the index slots of a record, and those of entries that they hide.
+    /// Empties the index slots of a record that is not kept, and those of older entries that they
+    /// hide.
     pub(in crate::file) fn drop_entry(
         &self,
         candidate: &Candidate,

@@ -18,13 +18,15 @@ fn is_for(usage: Option<LaneUse>, queue: u32) -> bool {
 }
 
 impl<'a, G: Ground> Appender<'a, G> {
-    /// Returns whether another owner uses the same append lane of a queue as this one.
+    /// Returns whether another user of the cache file appends to the same open segment of a queue
+    /// (in the same append lane) as this user.
     pub(in crate::file) fn shares_lane(&self, queue: u32) -> bool {
         let usage = self.remembered_lane(queue).and_then(|lane| Lanes::of(self.area).use_of(lane));
         usage.is_some_and(|usage| usage.user != self.owner.token)
     }
 
-    /// Makes the owner choose another append lane of a queue, if it shares its present one.
+    /// Makes this user of the cache file choose another append lane (open segment) of a queue for
+    /// its next append, if it shares its present one.
     pub(in crate::file) fn leave_shared_lane(&self, queue: u32) {
         if self.shares_lane(queue) {
             self.remember_lane(queue, None);
@@ -43,7 +45,8 @@ impl<'a, G: Ground> Appender<'a, G> {
         slot.set_lanes(lane::remember(slot.lanes(), queue, lane));
     }
 
-    /// Locks an append lane of a queue for this owner: the one that it used before, if possible.
+    /// Locks an append lane (an open segment to append to) of a queue for this user of the cache
+    /// file: the lane that it used before, if possible.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn lock_lane(&self, queue: u32) -> Result<LockedLane<'a, G>, OpError> {
@@ -146,15 +149,15 @@ impl<'a, G: Ground> Appender<'a, G> {
             .ok_or(OpError::Busy(Holder::Running))
     }
 
-    /// Makes a segment the one that an append lane's writers append to for a queue, and seals the
-    /// previous one.
+    /// Makes writers of a queue's append lane append to a new segment, and seals the lane's
+    /// previous segment.
     pub(in crate::file) fn name(&self, queue: u32, segment: u32) -> Result<(), OpError> {
         self.lock_lane(queue)?.name(segment);
         Ok(())
     }
 
-    /// Removes a segment that is about to be filled from all append lanes: a loss of power can
-    /// leave it in one, and others would append there as well.
+    /// Removes a segment that is about to be filled from all append lanes, so that no other writer
+    /// appends to it: a loss of power can leave it in a lane.
     pub(in crate::file) fn forget_in_lanes(&self, segment: u32) -> Result<(), OpError> {
         let lanes = Lanes::of(self.area);
         for lane in lanes.numbers() {

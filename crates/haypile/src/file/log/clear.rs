@@ -11,7 +11,8 @@ use crate::file::platform::ground::Ground;
 use crate::mutant;
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Makes all entries that were written before misses, by raising the clearing epoch.
+    /// Clears the cache file: all entries that were written before the call become misses, by a
+    /// change of one number (the clearing epoch).
     pub(in crate::file) fn clear(&self) {
         let epochs = (0..self.geometry.numbers.segments).map(|segment| self.entry(segment).epoch());
         // A loss of power can leave segments of a later epoch than the header's; damage, of the last.

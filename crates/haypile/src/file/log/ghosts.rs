@@ -21,7 +21,7 @@ fn fingerprint(hash: u64) -> u64 {
     (hash & 0xFFFF).max(1)
 }
 
-/// The keys of evicted entries (ghosts) that a cache file remembers.
+/// The hashes of recently evicted keys (ghosts) that a cache file remembers without their values.
 #[derive(Debug)]
 pub(in crate::file) struct Ghosts<'a, G> {
     ground: &'a G,
@@ -33,7 +33,8 @@ impl<'a, G: Ground> Ghosts<'a, G> {
         Self { ground: &area.ground, geometry: &area.geometry }
     }
 
-    /// Prefetches the line in which an evicted key with this hash would be remembered.
+    /// Prefetches the line of the cache file in which an evicted key with this hash would be
+    /// remembered.
     pub(in crate::file) fn prefetch(&self, hash: u64) {
         self.ground.prefetch(self.geometry.ghost_line(self.geometry.ghost_line_of(hash)));
     }
@@ -45,7 +46,8 @@ impl<'a, G: Ground> Ghosts<'a, G> {
         self.ground.load(header::GHOST_CLOCK, Ordering::Relaxed) / tick_bytes.max(1)
     }
 
-    /// Remembers the key of an evicted record of this length.
+    /// Remembers in the cache file that the key with this hash was evicted, with a record of this
+    /// length.
     pub(in crate::file) fn remember(&self, hash: u64, bytes: u64) {
         let line = self.geometry.ghost_line(self.geometry.ghost_line_of(hash));
         let now = self.time() & 0xFFFF;
@@ -68,7 +70,7 @@ impl<'a, G: Ground> Ghosts<'a, G> {
         self.ground.store(at, word & !(0xFFFF_FFFF << shift) | ghost << shift, Ordering::Relaxed);
     }
 
-    /// Returns whether the key was evicted recently, and forgets it.
+    /// Returns whether the key with this hash was evicted recently, and forgets that eviction.
     pub(in crate::file) fn recall(&self, hash: u64) -> bool {
         let line = self.geometry.ghost_line(self.geometry.ghost_line_of(hash));
         let now = self.time();

@@ -19,8 +19,8 @@ use crate::mutant;
 
 /// Halves of the word that says when a lane was last seen to change.
 const SEEN_MASK: u64 = 0xFFFF_FFFF;
-/// The append lanes of a file (the places that writers share to append records), read without their
-/// locks.
+/// The append lanes of a cache file (open segments to which writers append in parallel), read
+/// without their locks.
 #[derive(Debug)]
 pub(in crate::file) struct Lanes<'a, G> {
     area: &'a Area<G>,
@@ -32,19 +32,21 @@ impl<'a, G: Ground> Lanes<'a, G> {
         Self { area }
     }
 
-    /// Returns the numbers of all append lanes.
+    /// Returns the numbers of all append lanes of the cache file, which are open segments to which
+    /// writers append in parallel.
     pub(in crate::file) fn numbers(&self) -> std::ops::Range<u32> {
         0..self.area.geometry.numbers.lanes
     }
 
-    /// Returns the owner that uses an append lane, and the queue for which it does.
+    /// Returns the user of an append lane (an open segment that writers append to), and the queue
+    /// of its records.
     #[inline]
     pub(in crate::file) fn use_of(&self, lane: u32) -> Option<LaneUse> {
         let at = self.area.geometry.lane(lane) + lane::USE;
         LaneUse::decode(self.area.ground.load(at, Ordering::Relaxed))
     }
 
-    /// Returns the segment that the writers of an append lane are filling.
+    /// Returns the segment that the writers of an append lane fill now.
     pub(in crate::file) fn segment_of(&self, lane: u32) -> Option<u32> {
         // Who sees another name sees the hazards of those who appended before.
         let order = mutant::order("name-read", Ordering::Acquire);
@@ -60,22 +62,26 @@ impl<'a, G: Ground> Lanes<'a, G> {
             .filter(|segment| self.area.entry(*segment).state().kind == SegmentKind::Open)
     }
 
-    /// Returns the segments that are open, each in its append lane.
+    /// Returns the segments of the cache file that are open for appending, one for each append lane
+    /// in use.
     pub(in crate::file) fn open_segments(&self) -> impl Iterator<Item = u32> + use<'_, 'a, G> {
         self.numbers().filter_map(|lane| self.open_in(lane))
     }
 
-    /// Returns whether some append lane has this segment open for writers at the moment.
+    /// Returns whether a segment of the cache file is open for writers in one of the append lanes
+    /// now.
     pub(in crate::file) fn have_open(&self, segment: u32) -> bool {
         self.open_segments().any(|open| open == segment)
     }
 
-    /// Returns whether some append lane names this segment, open or not.
+    /// Returns whether one of the append lanes names this segment as the one to append to, open or
+    /// not.
     pub(in crate::file) fn name(&self, segment: u32) -> bool {
         self.numbers().any(|lane| self.segment_of(lane) == Some(segment))
     }
 
-    /// Returns the number of owners that use append lanes.
+    /// Returns the number of users of the cache file that have an append lane (an open segment) for
+    /// their records.
     pub(in crate::file) fn count_users(&self) -> usize {
         let mut users: Vec<u32> =
             self.numbers().filter_map(|lane| self.use_of(lane)).map(|usage| usage.user.0).collect();
@@ -85,7 +91,8 @@ impl<'a, G: Ground> Lanes<'a, G> {
     }
 }
 
-/// A locked append lane of a cache file.
+/// A locked append lane of a cache file: one of the open segments to which writers append in
+/// parallel.
 #[derive(Debug)]
 pub(in crate::file) struct LockedLane<'a, G: Ground> {
     area: &'a Area<G>,
@@ -94,7 +101,8 @@ pub(in crate::file) struct LockedLane<'a, G: Ground> {
 }
 
 impl<'a, G: Ground> LockedLane<'a, G> {
-    /// Waits for the lock of an append lane, and returns the locked lane.
+    /// Waits for the lock of an append lane (an open segment for writers), and returns the locked
+    /// lane.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn lock(
@@ -106,7 +114,8 @@ impl<'a, G: Ground> LockedLane<'a, G> {
         Ok(Self { area, number, held })
     }
 
-    /// Takes the lock of an append lane unless a living owner holds it.
+    /// Takes the lock of an append lane (an open segment for writers), unless a living process
+    /// holds it.
     pub(in crate::file) fn lock_if_free(
         area: &'a Area<G>,
         owner: Owner,
@@ -116,26 +125,28 @@ impl<'a, G: Ground> LockedLane<'a, G> {
         Some(Self { area, number, held })
     }
 
-    /// Returns the segment that the append lane's writers fill.
+    /// Returns the segment that the writers of this locked append lane fill.
     #[inline]
     pub(in crate::file) fn segment(&self) -> Option<u32> {
         self.area.segment_named(self.held.payload())
     }
 
-    /// Returns the owner that uses the append lane, and the queue for which it does.
+    /// Returns the user of this locked append lane, and the queue of its records; `None` for an
+    /// unused lane.
     #[inline]
     pub(in crate::file) fn usage(&self) -> Option<LaneUse> {
         Lanes::of(self.area).use_of(self.number)
     }
 
-    /// Records which owner uses the append lane, and for which queue; or that none does.
+    /// Records the user of this locked append lane, and the queue of its records; `None` for an
+    /// unused lane.
     pub(in crate::file) fn set_usage(&self, usage: Option<LaneUse>) {
         let at = self.area.geometry.lane(self.number) + lane::USE;
         self.area.ground.store(at, usage.map_or(0, LaneUse::encode), IN_ORDER);
     }
 
-    /// Makes a newly begun segment the one that the append lane's writers fill, and seals the
-    /// previous one.
+    /// Makes the writers of this locked append lane fill a new segment, and seals the lane's
+    /// previous segment.
     pub(in crate::file) fn name(mut self, segment: u32) {
         let Self { area, .. } = self;
         let old = self.segment();
@@ -148,7 +159,7 @@ impl<'a, G: Ground> LockedLane<'a, G> {
         crash::point("open.sealed");
     }
 
-    /// Removes and seals the segment that the append lane's writers fill.
+    /// Removes the segment that writers fill from this locked append lane, and seals the segment.
     pub(in crate::file) fn empty(&mut self) {
         let named = self.segment();
         self.forget();
@@ -158,14 +169,15 @@ impl<'a, G: Ground> LockedLane<'a, G> {
         }
     }
 
-    /// Removes the segment from the append lane, without sealing it.
+    /// Removes the segment that writers fill from this locked append lane, without sealing the
+    /// segment.
     pub(in crate::file) fn forget(&mut self) {
         self.held.set_payload(0);
     }
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Seals the open segments to which nobody has appended for a while, because room is needed:
+    /// Seals the open segments to which no writer has appended for a while, because room is needed:
     /// their owners are dead, or write nothing to that queue.
     pub(in crate::file) fn release_idle_lanes(&self) {
         let now = self.ground.load(header::SEQUENCE, Ordering::Relaxed) & SEEN_MASK;
@@ -202,7 +214,8 @@ impl<G: Ground> Recycler<'_, G> {
         }
     }
 
-    /// Seals all open segments whose append lane nobody has locked, so that they can be moved.
+    /// Seals all open segments, except those whose append lane another process has locked, so that
+    /// the recycler can empty them.
     pub(in crate::file) fn seal_all_lanes(&self) {
         for lane in Lanes::of(self).numbers() {
             if let Some(mut lane) = LockedLane::lock_if_free(self, self.owner, lane) {

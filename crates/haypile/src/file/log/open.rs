@@ -22,9 +22,9 @@ use crate::file::platform::ground::Ground;
 const LONGEST_RECOUNT: Duration = Duration::from_millis(20);
 
 impl<'a, G: Ground> Appender<'a, G> {
-    /// Opens a segment for a queue with a record as its first, unless the open segment of this
-    /// owner has room by then. Nobody else can append to the previous segment in the meantime, so
-    /// that no second one is opened.
+    /// Opens a segment for a queue and appends a record to it, unless this user's open segment has
+    /// room for the record by then. No other user can append to the previous segment in the
+    /// meantime, so that no second segment is opened.
     pub(in crate::file) fn append_to_new(
         &self,
         queue: u32,
@@ -58,9 +58,8 @@ impl<'a, G: Ground> Appender<'a, G> {
         }
     }
 
-    /// Opens a segment that this owner has taken, with a record as its first, and makes it the
-    /// owner's segment for appending; appends to the segment that is already there, if that has got
-    /// room in the meantime.
+    /// Opens a segment that this user has taken and appends a record to it; appends to the segment
+    /// that was open before instead, if that has room now.
     pub(in crate::file) fn append_to_taken(
         &self,
         queue: u32,
@@ -103,8 +102,8 @@ impl<'a, G: Ground> Appender<'a, G> {
         Ok(())
     }
 
-    /// Makes a segment ready to be filled. Readers of its old records notice by the generation,
-    /// which is raised before anything else is written.
+    /// Makes a segment of the cache file ready to be filled with records. Readers of its old
+    /// records notice by the segment's generation, which is raised before anything else is written.
     pub(in crate::file) fn begin_segment(&self, segment: u32, now_ms: u64) {
         self.area.entry(segment).begin(self.area.filling_stamp(), self.area.epoch(), now_ms);
         // No slot leads here, so that nobody changes its count.
@@ -142,8 +141,8 @@ impl<'a, G: Ground> Recycler<'a, G> {
         Ok(None)
     }
 
-    /// Takes a free segment for this owner, and announces that. Returns its state, to be replaced
-    /// by another; `None` if the segment is not free any more.
+    /// Takes a free segment for this user of the cache file, and announces that. Returns the
+    /// segment's state, to be replaced by another; `None` if the segment is not free any more.
     pub(in crate::file) fn take_free(&self, segment: u32) -> Option<State> {
         if !self.is_free(segment) {
             return self.appender().take_ready(segment);
@@ -152,8 +151,8 @@ impl<'a, G: Ground> Recycler<'a, G> {
         self.appender().take(segment, self.entry(segment).state_word())
     }
 
-    /// Opens a free segment for a queue, for appends of this owner alone; returns `false` if the
-    /// segment is not free any more.
+    /// Opens a free segment for a queue, so that only this user of the cache file appends to it;
+    /// returns `false` if the segment is not free any more.
     pub(in crate::file) fn begin(
         &self,
         queue: u32,
@@ -190,8 +189,8 @@ impl<'a, G: Ground> Recycler<'a, G> {
         }
     }
 
-    /// Recycles segments until this number of them is free, or as many as a write may recycle, and
-    /// returns the free ones.
+    /// Empties segments until this number of them is free, or as many as one write may empty, and
+    /// returns the free segments.
     pub(in crate::file) fn make_free(
         &self,
         wanted: usize,
