@@ -48,7 +48,8 @@ pub use builder::FileBuilder;
 pub use inspect::{FileCheck, FileStat};
 pub(crate) use opener::FileOpener;
 
-/// Returns whether an error of opening a file is about its contents, which a new file can replace.
+/// Returns whether an error of opening a cache file is about its contents, so that replacing the
+/// file by a new one can help.
 pub(crate) fn is_unusable(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
     use format::header::HeaderError;
 

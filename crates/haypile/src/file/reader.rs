@@ -19,8 +19,8 @@ use crate::store::{Cursor, Hit, Page};
 use crate::url::{CacheUrl, ResolvedLevel};
 use crate::write::Version;
 
-/// The view that a store has of the entries in a file: namespace, clock, and the store's name for
-/// messages.
+/// The view that a store has of the entries in a cache file: namespace, clock, and the store's name
+/// for messages.
 #[derive(Debug)]
 pub(in crate::file) struct Reader {
     url: CacheUrl,
@@ -31,7 +31,8 @@ pub(in crate::file) struct Reader {
 }
 
 impl Reader {
-    /// Returns a view of the entries in a file of this size.
+    /// Returns a store's view of the entries in a cache file of this size, with the namespace of
+    /// its URL.
     pub(in crate::file) fn new(
         level: &ResolvedLevel,
         clock: Arc<dyn Clock>,
@@ -44,13 +45,13 @@ impl Reader {
         reader
     }
 
-    /// Returns the URL of the store, with the file's size.
+    /// Returns the URL of the store, with the size of the cache file.
     pub(in crate::file) fn url_at(&self, file_bytes: u64) -> CacheUrl {
         let [level] = self.url.levels() else { return self.url.clone() };
         level.clone().with_value("size", &ByteSize(file_bytes).to_string()).into()
     }
 
-    /// Returns a warning if the file's size differs from the one that the URL asks for.
+    /// Returns a warning if the size of the cache file differs from the size that the URL asks for.
     pub(in crate::file) fn size_warning(&self, path: &Path, file_bytes: u64) -> Option<String> {
         let asked_bytes = self.asked_bytes.filter(|bytes| *bytes != file_bytes)?;
         Some(format!(
@@ -66,7 +67,8 @@ impl Reader {
         ms_of(&*self.clock)
     }
 
-    /// Returns the wall clock for one operation, read at most once.
+    /// Returns the time of day for one operation on the cache file; the store's clock is read at
+    /// most once, when it is needed.
     pub(in crate::file) fn now(&self) -> Now<'_> {
         Now::by(&*self.clock)
     }
@@ -75,7 +77,8 @@ impl Reader {
         MAX_KEY_BYTES - self.namespace.as_ref().map_or(0, |namespace| namespace.len() + 1)
     }
 
-    /// Returns a key as it is stored in the file, with its namespace before it.
+    /// Returns a key as it is stored in the cache file: after the name of the store's namespace, if
+    /// it has one.
     #[inline]
     pub(in crate::file) fn key<'a>(&self, key: &'a [u8]) -> Result<FullKey<'a>> {
         let limit_bytes = self.max_key_bytes();
@@ -110,7 +113,7 @@ impl Reader {
         }
     }
 
-    /// Finds an entry of the file that has not expired.
+    /// Finds the entry of a key in the cache file, if it has not expired, and copies its value.
     #[inline]
     pub(in crate::file) fn find<G: Ground>(
         &self,
@@ -125,7 +128,7 @@ impl Reader {
         })
     }
 
-    /// Returns whether the file has an entry under a key that has not expired.
+    /// Returns whether the cache file has an entry of a key that has not expired.
     pub(in crate::file) fn has<G: Ground>(&self, area: &Area<G>, key: &Key<'_>) -> Result<bool> {
         let search = Lookup::new(area, key).search(None).map_err(|stop| self.stopped(stop))?;
         Ok(match search {
@@ -134,7 +137,8 @@ impl Reader {
         })
     }
 
-    /// Finds an entry, and returns its value followed by the marks of its groups.
+    /// Finds the entry of a key in the cache file, and copies its value, followed by the hashes of
+    /// its groups.
     #[inline(never)]
     pub(in crate::file) fn find_marked<G: Ground>(
         &self,
@@ -149,7 +153,8 @@ impl Reader {
         })
     }
 
-    /// Returns the properties of a found entry, as a store reports them; `None` if it has expired.
+    /// Returns the version and the remaining time to live of a found entry, as a store reports
+    /// them; `None` if the entry has expired.
     #[inline]
     pub(in crate::file) fn hit(&self, seen: &Seen) -> Option<Hit> {
         let version = Some(Version::from_raw(seen.version));
@@ -160,7 +165,7 @@ impl Reader {
         Some(Hit::new(version, Some(Duration::from_millis(left))).with_groups(seen.has_groups))
     }
 
-    /// Returns the keys of an index bucket that are in this store's namespace.
+    /// Returns the keys in a bucket of the cache file's index that are in this store's namespace.
     pub(in crate::file) fn keys_of<G: Ground>(
         &self,
         area: &Area<G>,
@@ -190,8 +195,8 @@ impl Reader {
         Ok(Page::new(keys, (bucket < buckets).then(|| Cursor::new(0, bucket.into()))))
     }
 
-    /// Returns the number of entries in the namespace and the sum of their bytes, counted one by
-    /// one.
+    /// Returns the number of entries in the store's namespace and the sum of their bytes, counted
+    /// one by one.
     pub(in crate::file) fn count<G: Ground>(&self, area: &Area<G>) -> Result<(u64, u64)> {
         let (mut entries, mut bytes) = (0, 0);
         for bucket in 0..area.geometry.numbers.buckets {

@@ -4,8 +4,8 @@ use crate::error::Result;
 use crate::file::store::FileStore;
 use crate::write::{Reservation, SetOptions, Written};
 
-/// A write whose value is collected in private memory until it is committed: memory of the file
-/// cannot be lent to a program, because others write to it.
+/// A write whose value is collected in private memory until it is committed: memory of the cache
+/// file cannot be lent to a program, because other processes write to it.
 pub(in crate::file) struct FileReservation<'a> {
     store: &'a FileStore,
     key: Box<[u8]>,

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// The use of a segment, or of several that hold one record, as seen by the search for room for a
-/// long record.
+/// The use of a segment, or of several that hold one record, in the search for neighbouring
+/// segments that have room for a long record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Use {
     /// The segment is free, and can be taken as it is.
@@ -17,24 +17,24 @@ pub(in crate::file) enum Use {
     Held,
 }
 
-/// Neighbouring segments that have the same use.
+/// A segment of the cache file, or the neighbouring segments that hold one record, and its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Stretch {
-    /// The number of segments: 1, unless one record takes more.
+    /// The number of neighbouring segments: 1, or more if one record takes several.
     pub(in crate::file) segments: u32,
     pub(in crate::file) usage: Use,
 }
 
-/// The segments chosen for a long record, and the destinations of the long records that are in
-/// them.
+/// The neighbouring segments chosen for a record longer than a segment, and the destinations of the
+/// long records that are in them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Plan {
     pub(in crate::file) window: Range<u32>,
-    /// The long records that move out of the chosen segments first.
+    /// The moves of long records out of the chosen segments, which come first.
     pub(in crate::file) moves: Vec<Move>,
 }
 
-/// The move of one long record to free segments.
+/// The move of one record that is longer than a segment to free segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Move {
     pub(in crate::file) head: u32,
@@ -44,9 +44,9 @@ pub(in crate::file) struct Move {
     pub(in crate::file) to: u32,
 }
 
-/// Plans room for `segments` neighbouring segments such that every live record stays, and `reserved`
-/// segments stay free. Of all windows that can be emptied so, the one that moves the fewest bytes,
-/// and of several the first. `file` has all stretches in their order.
+/// Plans which `segments` neighbouring segments to empty for a long record, such that every live
+/// record stays and `reserved` segments stay free. Of all choices, it takes the one that moves the
+/// fewest bytes, and of several the first. `file` has all stretches in their order.
 pub(in crate::file) fn keep_all(
     file: &[Stretch],
     segments: u32,
@@ -70,8 +70,8 @@ pub(in crate::file) fn keep_all(
     })
 }
 
-/// Returns the window of neighbouring segments that loses the fewest live bytes, without those in
-/// use; the first of several.
+/// Returns the `segments` neighbouring segments with the fewest live bytes to evict for a long
+/// record, none of them in use; of several choices, the first.
 pub(in crate::file) fn lose_least(
     file: &[Stretch],
     segments: u32,

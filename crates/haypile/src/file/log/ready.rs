@@ -27,7 +27,8 @@ fn ready_words() -> impl Iterator<Item = u64> {
     (0..header::READY_WORDS).map(|number| header::READY_AT + 8 * number)
 }
 
-/// The free segments that are prepared for writers (ready segments) of a file.
+/// The free segments of a cache file that are prepared for writers, which open them without a lock
+/// (ready segments).
 #[derive(Debug)]
 pub(in crate::file) struct Ready<'a, G> {
     area: &'a Area<G>,
@@ -52,20 +53,20 @@ impl<'a, G: Ground> Ready<'a, G> {
         self.area.entry(segment).state().kind == SegmentKind::Ready
     }
 
-    /// Returns the number of free segments that should still be prepared for writers.
+    /// Returns the number of further free segments that should be prepared for writers.
     pub(in crate::file) fn missing(&self) -> usize {
         self.wanted().saturating_sub(self.segments().count())
     }
 
-    /// Returns the number of free segments that should be prepared for writers: two for each owner
-    /// that writes, except one owner.
+    /// Returns the number of free segments that should be prepared for writers: two for each user
+    /// of the cache file that writes, except one.
     pub(in crate::file) fn wanted(&self) -> usize {
         let most = u64::from(self.area.geometry.numbers.segments / SEGMENTS_PER_READY);
         let most = usize::try_from(most.min(header::READY_WORDS)).expect("a few");
         (2 * Lanes::of(self.area).count_users().saturating_sub(1)).min(most)
     }
 
-    /// Makes a prepared segment available to writers again, because the owner that took it does not
+    /// Makes a prepared segment available to writers again, because the user that took it does not
     /// need it.
     pub(in crate::file) fn give_back(&self, segment: u32) {
         self.make_ready(segment);
@@ -82,18 +83,18 @@ impl<'a, G: Ground> Ready<'a, G> {
 }
 
 impl<'a, G: Ground> Appender<'a, G> {
-    /// Takes a prepared free segment for this owner, so that nobody else opens or empties it. No
-    /// lock is needed: the segment's state differs each time that it is prepared, and the owner's
-    /// announcement says that the owner is alive. Returns the state, to be replaced by another;
-    /// `None` if somebody else has taken it.
+    /// Takes a prepared free segment for this user of the cache file, so that no other user opens
+    /// or empties it. No lock is needed: the segment's state differs each time that it is prepared,
+    /// and the user's announcement shows that the user is alive. Returns the segment's state, to be
+    /// replaced by another; `None` if another user has taken it.
     pub(in crate::file) fn take_ready(&self, segment: u32) -> Option<State> {
         let word = self.area.entry(segment).state_word();
         let is_ready = State::decode(word).kind == SegmentKind::Ready;
         is_ready.then(|| self.take(segment, word)).flatten()
     }
 
-    /// Takes a segment for this owner whose state is encoded in `word`, unless its state has
-    /// changed.
+    /// Takes a segment whose state was encoded in `word` for this user of the cache file, unless
+    /// the state has changed.
     pub(in crate::file) fn take(&self, segment: u32, word: u64) -> Option<State> {
         let entry = self.area.entry(segment);
         self.set_hazard(Some(segment));
@@ -113,8 +114,8 @@ impl<'a, G: Ground> Appender<'a, G> {
         is_taken.then_some(taken)
     }
 
-    /// Opens one of the prepared free segments, with a record as its first; returns `None` if none
-    /// is prepared.
+    /// Opens one of the prepared free segments and appends a record to it; returns `None` if no
+    /// segment is prepared.
     pub(in crate::file) fn append_to_ready(
         &self,
         queue: u32,
@@ -130,9 +131,9 @@ impl<'a, G: Ground> Appender<'a, G> {
         Ok(None)
     }
 
-    /// Does the maintenance that writes have left: a part of the sweep of the index, and preparing
-    /// free segments. To be called after a write, when its owner's announcement is free for copies
-    /// of records.
+    /// Does maintenance of the cache file that writes have left: verifies a part of the index, and
+    /// prepares free segments. To be called after a write, when its announcement of a segment is
+    /// not needed any more, because copying records needs one.
     #[cold]
     pub(in crate::file) fn keep_up(&self, now_ms: u64) {
         self.area.upkeep.take();
@@ -159,8 +160,8 @@ impl<'a, G: Ground> Appender<'a, G> {
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Prepares free segments for the next writers, as far as there are more than the recycler's
-    /// reserve needs.
+    /// Prepares free segments for the next writers, as far as more are free than the recycler
+    /// (which empties segments) needs for copies.
     pub(in crate::file) fn offer(&self, free: &[u32]) {
         let ready = Ready::of(self);
         let named: Vec<(u64, u32)> = ready.segments().collect();
@@ -183,7 +184,7 @@ impl<G: Ground> Recycler<'_, G> {
         }
     }
 
-    /// Takes all prepared free segments back, so that no writer opens them.
+    /// Takes all free segments that were prepared for writers back, so that no writer opens them.
     pub(in crate::file) fn revoke_ready(&self) {
         for segment in 0..self.geometry.numbers.segments {
             let entry = self.entry(segment);

@@ -22,7 +22,7 @@ use crate::file::platform::ground::Ground;
 use crate::mutant;
 use crate::stats::Event;
 
-/// The outcome of recycling a segment, or several that hold one record.
+/// The outcome of recycling (emptying) a segment, or the segments that hold one long record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Recycled {
     /// The segment was emptied, and is free.
@@ -46,7 +46,8 @@ struct Tally {
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Empties a segment, and copies at most `allowed_bytes` of the records worth keeping.
+    /// Empties a segment of the cache file, after copying at most `allowed_bytes` of its records
+    /// that are worth keeping.
     pub(in crate::file) fn recycle(
         &self,
         choice: Choice,
@@ -111,7 +112,8 @@ impl<G: Ground> Recycler<'_, G> {
         });
     }
 
-    /// Empties a segment, with all segments of the long record that it is a part of.
+    /// Empties a segment of the cache file, with all segments of the long record that it is a part
+    /// of.
     pub(in crate::file) fn empty(
         &self,
         segment: u32,
@@ -131,8 +133,9 @@ impl<G: Ground> Recycler<'_, G> {
         self.recycle(Choice { segment: head, cause, most_bytes }, 0, reserve, now_ms)
     }
 
-    /// Marks a segment as being recycled, unless a process appends to it or reads it in place.
-    /// Others may be opening or sealing it: of them and this one, one gets its state.
+    /// Marks a segment as being recycled (emptied), unless a process appends to it or reads values
+    /// of it in place; returns the segment's previous state. Others may be opening or sealing it:
+    /// of them and this one, one gets its state.
     pub(in crate::file) fn begin_recycling(&self, segment: u32) -> Option<State> {
         let entry = self.entry(segment);
         let word = entry.state_word();
@@ -169,7 +172,7 @@ impl<G: Ground> Recycler<'_, G> {
         Some(state)
     }
 
-    /// Restores the state that a segment had before it was recycled.
+    /// Restores the state of a segment that was marked as being recycled, but that was not emptied.
     pub(in crate::file) fn end_recycling(&self, segment: u32, state: State) {
         self.entry(segment).set_state(State { kind: SegmentKind::Sealed, ..state });
     }

@@ -14,7 +14,8 @@ use crate::file::platform::ground::Ground;
 pub(in crate::file) struct Recycler<'a, G: Ground> {
     area: &'a Area<G>,
     held: Held<'a, G>,
-    /// The owner that recycles; because others wait for it, it gives up waiting for locks early.
+    /// The user of the cache file that empties segments; because others wait for it, it gives up
+    /// waiting for locks early.
     pub(in crate::file) owner: Owner,
 }
 
@@ -27,24 +28,25 @@ impl<G: Ground> Deref for Recycler<'_, G> {
 }
 
 impl<'a, G: Ground> Recycler<'a, G> {
-    /// Waits for the recycler's lock.
+    /// Waits for the lock of the recycler, the one user of the cache file that may empty segments.
     pub(in crate::file) fn lock(area: &'a Area<G>, owner: Owner) -> Result<Self, OpError> {
         let held = area.lock(owner, header::RECYCLER)?;
         Ok(Self { area, held, owner: owner.hurried() })
     }
 
-    /// Takes the recycler's lock unless a living owner holds it.
+    /// Takes the lock of the recycler, the one user of the cache file that may empty segments,
+    /// unless a living process holds it.
     pub(in crate::file) fn lock_if_free(area: &'a Area<G>, owner: Owner) -> Option<Self> {
         let held = area.lock_if_free(owner, header::RECYCLER)?;
         Some(Self { area, held, owner: owner.hurried() })
     }
 
-    /// Returns an appender for the owner that recycles, which appends copies of records.
+    /// Returns an appender by which the recycler appends copies of the records that it keeps.
     pub(in crate::file) fn appender(&self) -> Appender<'a, G> {
         Appender::new(self.area, self.owner)
     }
 
-    /// Shows waiting processes that the recycler makes progress.
+    /// Shows processes that wait for the recycler's lock that the recycler makes progress.
     pub(in crate::file) fn note_progress(&self) {
         self.held.note_progress();
     }

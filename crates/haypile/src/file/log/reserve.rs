@@ -11,9 +11,9 @@ use crate::file::log::recycler::Recycler;
 use crate::file::platform::ground::Ground;
 use crate::mutant;
 
-/// Free segments that only copies of kept records go to, one for each queue once the queue's open
-/// segment is full: other writers could fill a shared one while this process lacks a processor, and
-/// leave no room for kept records.
+/// Free segments for copies of records that the recycler keeps: one for each queue whose open
+/// segment is full. Other writers could fill a shared segment while this process lacks a processor,
+/// and leave no room for kept records.
 #[derive(Debug, Default)]
 pub(in crate::file) struct Reserve {
     of_queues: [Option<u32>; QUEUES as usize],
@@ -22,8 +22,8 @@ pub(in crate::file) struct Reserve {
 }
 
 impl Reserve {
-    /// Returns an empty reserve that never includes one of these segments, because they are to be
-    /// free in the end.
+    /// Returns an empty reserve of segments for kept records that never takes one of these
+    /// segments, because they are to be free in the end.
     pub(in crate::file) fn outside(emptied: Range<u32>) -> Self {
         Self { emptied, ..Self::default() }
     }
@@ -97,9 +97,9 @@ impl<G: Ground> Recycler<'_, G> {
         Ok(None)
     }
 
-    /// Returns whether a segment of this queue with this much room is an orphan: no append lane
-    /// names it, because the process that had prepared it died. Without reuse, several such deaths
-    /// would leave no segment for kept records.
+    /// Returns whether a segment of this queue, with room for `bytes` bytes, is an orphan: no
+    /// writer appends to it, because the process that had prepared it died. Without reuse, several
+    /// such deaths would leave no segment for kept records.
     pub(in crate::file) fn is_orphan(&self, queue: u32, segment: u32, bytes: u64) -> bool {
         let has_room = self.room_in(queue, segment, bytes).is_some();
         self.ground.fence(mutant::order("fence-after-an-orphan", Ordering::Acquire));
@@ -112,7 +112,7 @@ impl<G: Ground> Recycler<'_, G> {
         appended
     }
 
-    /// Makes the partly filled segments of the reserve available to all writers.
+    /// Makes the partly filled segments of the recycler's reserve available to all writers.
     pub(in crate::file) fn publish(&self, reserve: &Reserve) {
         for (queue, spare) in (0..).zip(reserve.of_queues) {
             if let Some(spare) = spare {

@@ -31,7 +31,7 @@ enum Emptied {
 }
 
 impl<'a, G: Ground> Appender<'a, G> {
-    /// Appends a record that is longer than a segment, to consecutive segments.
+    /// Appends a record that is longer than a segment to consecutive segments of the cache file.
     pub(in crate::file) fn append_run(
         &self,
         queue: u32,

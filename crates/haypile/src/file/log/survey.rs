@@ -26,8 +26,8 @@ struct Filled {
     live_bytes: u64,
 }
 
-/// A snapshot of the states of all segments; counts of live bytes may be out of date, which is good
-/// enough for choosing a segment to recycle.
+/// A snapshot of the states of all segments of the cache file; counts of live bytes may be out of
+/// date, which is good enough for choosing a segment to recycle.
 #[derive(Clone, Debug, Default)]
 pub(in crate::file) struct Survey {
     pub(in crate::file) free: Vec<u32>,
@@ -45,13 +45,14 @@ pub(in crate::file) struct Survey {
 }
 
 impl Survey {
-    /// Excludes a segment from being recycled, because it is in use.
+    /// Removes a segment that is in use from this snapshot, so that it is not chosen to be
+    /// recycled.
     pub(in crate::file) fn avoid(&mut self, segment: u32) {
         self.filled.retain(|filled| filled.segment != segment);
     }
 
-    /// Corrects the live bytes of a segment whose count was wrong, so that it no longer counts as
-    /// having no live entries.
+    /// Corrects the live bytes of a segment in this snapshot, so that the segment no longer counts
+    /// as having no live entries.
     pub(in crate::file) fn recount(&mut self, segment: u32, live_bytes: u64) {
         let filled = self.filled.iter_mut().find(|filled| filled.segment == segment);
         let Some(filled) = filled else { return };
@@ -65,8 +66,8 @@ impl Survey {
         filled.live_bytes = live_bytes;
     }
 
-    /// Stops treating segments as having no live entries: too many counts are wrong to verify them
-    /// all at once.
+    /// Stops treating segments in this snapshot as having no live entries, because too many counts
+    /// are wrong to verify all of them at once.
     pub(in crate::file) fn distrust(&mut self) {
         for filled in &mut self.filled {
             filled.sealed.is_dead = false;
@@ -74,24 +75,24 @@ impl Survey {
     }
 }
 
-/// A segment to recycle, or the first of several that hold one record.
+/// A segment chosen to be recycled (emptied), or the first of several that hold one record, with
+/// the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Choice {
     pub(in crate::file) segment: u32,
     pub(in crate::file) cause: Cause,
-    /// The number of live bytes up to which a segment counts as sparse, that is, worth emptying
-    /// early.
+    /// The number of live bytes up to which the chosen segment is still worth emptying.
     pub(in crate::file) most_bytes: u64,
 }
 
 impl Choice {
-    /// Returns the choice of this segment for recycling, however many live bytes it has.
+    /// Returns the choice of this segment for recycling (emptying), however many live bytes it has.
     pub(in crate::file) fn of(segment: u32, cause: Cause) -> Self {
         Self { segment, cause, most_bytes: u64::MAX }
     }
 }
 
-/// The reason why a segment is recycled.
+/// The reason why a segment of the cache file is recycled (emptied).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Cause {
     /// Few bytes of the segment are live: they are kept, whatever they are.
@@ -102,13 +103,15 @@ pub(in crate::file) enum Cause {
     Dead,
 }
 
-/// Returns the queue (small or main) of a segment's state, whatever the TTL of its entries.
+/// Returns the eviction queue (small or main) of a segment with this state; segments for entries
+/// with a TTL belong to the small queue.
 pub(in crate::file) fn queue_of(state: State) -> Queue {
     if state.queue == MAIN { Queue::Main } else { Queue::Small }
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Returns the rules for choosing segments to recycle, which the simulator follows as well.
+    /// Returns the rules for choosing segments to recycle (to empty), which the simulator follows
+    /// as well.
     pub(in crate::file) fn rules(&self) -> Rules {
         Rules {
             small_segments: self.geometry.numbers.segments / SMALL_SHARE,
@@ -117,7 +120,8 @@ impl<G: Ground> Recycler<'_, G> {
         }
     }
 
-    /// Reads the states of all segments.
+    /// Returns a snapshot of the states of all segments of the cache file, for choosing a segment
+    /// to recycle.
     pub(in crate::file) fn survey(&self, now_ms: u64) -> Survey {
         let open: Vec<u32> = Lanes::of(self).open_segments().collect();
         // What a process writes at this moment has no live bytes yet, and is not dead.
@@ -180,7 +184,7 @@ impl<G: Ground> Recycler<'_, G> {
         survey
     }
 
-    /// Updates the snapshot of segments after one of them was recycled.
+    /// Updates a snapshot of the states of all segments after one segment was recycled (emptied).
     pub(in crate::file) fn survey_recycled(&self, survey: &mut Survey, segment: u32) {
         let Some(at) = survey.filled.iter().position(|filled| filled.segment == segment) else {
             return;
@@ -194,8 +198,8 @@ impl<G: Ground> Recycler<'_, G> {
         survey.free.retain(|segment| self.is_free(*segment));
     }
 
-    /// Chooses the segment to recycle next. It skips sparse segments (with few live bytes) unless
-    /// `has_room` says that their live records fit elsewhere.
+    /// Chooses the segment to recycle (to empty) next. Segments with few live bytes come first only
+    /// if `has_room` says that their live records fit elsewhere.
     pub(in crate::file) fn victim(&self, survey: &Survey, has_room: bool) -> Option<Choice> {
         let sparse = self.sparse_victim(survey).filter(|_| has_room);
         sparse.or_else(|| {
@@ -207,9 +211,9 @@ impl<G: Ground> Recycler<'_, G> {
         })
     }
 
-    /// Returns the segment with the fewest live bytes, if emptying it frees enough room: space of
-    /// overwritten and deleted entries is reclaimed first, and alone while all live entries fit in
-    /// half of the file.
+    /// Returns the segment with the fewest live bytes, to be recycled, if emptying it frees enough
+    /// room: space of overwritten and deleted entries is reclaimed first, and alone while all live
+    /// entries fit in half of the file.
     pub(in crate::file) fn sparse_victim(&self, survey: &Survey) -> Option<Choice> {
         let bytes_of = |filled: &Filled| {
             let bytes = if filled.sealed.is_dead { 0 } else { filled.live_bytes };
@@ -232,8 +236,8 @@ impl<G: Ground> Recycler<'_, G> {
         others + u64::from(survey.live_runs) <= u64::from(segments / 2)
     }
 
-    /// Returns the use of each segment, for placing a record that is longer than one. Segments in
-    /// `refused` count as in use.
+    /// Returns the use of each segment of the cache file, for placing a record that is longer than
+    /// a segment. Segments in `refused` count as in use.
     pub(in crate::file) fn uses(&self, refused: &[u32], now_ms: u64) -> Vec<Stretch> {
         let held: Vec<u32> = Lanes::of(self)
             .open_segments()

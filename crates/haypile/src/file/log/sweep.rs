@@ -38,8 +38,8 @@ const PATIENCE: u32 = 64;
 /// Places in a segment from which walking can begin again.
 const ANCHORS: u64 = 1_024;
 
-/// The part that this process takes in the sweep, the pass that verifies the index of a file after
-/// a reboot; one of its threads has it at a time.
+/// The right of one thread to do this process's part of the sweep, the pass that verifies the index
+/// of a cache file after a reboot.
 #[derive(Debug)]
 pub(in crate::file) struct Sweeper<'a, G> {
     area: &'a Area<G>,
@@ -48,13 +48,14 @@ pub(in crate::file) struct Sweeper<'a, G> {
 }
 
 impl<'a, G: Ground> Sweeper<'a, G> {
-    /// Returns this process's part in the sweep of the index, unless another of its threads has it.
+    /// Returns the right to do this process's part of verifying the index after a reboot, unless
+    /// another of its threads has that right.
     pub(in crate::file) fn of(area: &'a Area<G>, owner: Owner) -> Option<Self> {
         Some(Self { area, owner, state: area.sweep.try_lock()? })
     }
 
-    /// Verifies some more buckets of the index, if it is this process's turn. Failures are retried
-    /// later.
+    /// Verifies some more segments or index buckets after a reboot, if no other process is doing
+    /// so. Failures are retried later.
     pub(in crate::file) fn sweep_on(mut self) {
         if self.area.is_swept() {
             *self.state = SweepState::default();

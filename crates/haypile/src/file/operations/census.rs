@@ -15,7 +15,7 @@ use crate::mutant;
 /// The number of attempts to count all entries while other processes change them.
 const RECOUNTS: u32 = 4;
 
-/// A count of a file's live entries and bytes.
+/// A counter of a cache file's live entries and their bytes.
 #[derive(Debug)]
 pub(in crate::file) struct Census<'a, G> {
     area: &'a Area<G>,
@@ -26,8 +26,8 @@ impl<'a, G: Ground> Census<'a, G> {
         Self { area }
     }
 
-    /// Returns the live entries and bytes of all segments of this clearing epoch, from their stored
-    /// counts; `None` where the counts are known to be wrong.
+    /// Returns the number of the cache file's live entries and their bytes from the stored counts
+    /// of its segments; `None` if the counts are known to be wrong.
     pub(in crate::file) fn believable_live(&self) -> Option<Live> {
         let deaths = self.area.ground.load(header::DEATHS, Ordering::Relaxed);
         if self.area.ground.load(header::RECOUNTED, Ordering::Relaxed) != deaths {
@@ -40,8 +40,8 @@ impl<'a, G: Ground> Census<'a, G> {
         is_possible.then_some(live)
     }
 
-    /// Returns the live entries and bytes of all segments of this clearing epoch, from their stored
-    /// counts.
+    /// Returns the number of the cache file's live entries and their bytes (those written since the
+    /// last clearing), from the stored counts of its segments.
     pub(in crate::file) fn live(&self) -> Live {
         let epoch = self.area.epoch();
         let mut sum = Live::default();
@@ -60,9 +60,10 @@ impl<'a, G: Ground> Census<'a, G> {
         sum
     }
 
-    /// Counts the live entries again, from the index, if a process has died since the last count or
-    /// the power was lost: both can leave stored counts wrong. Where another process holds a lock,
-    /// or changes a segment during each count, the stored count stays marked as doubtful.
+    /// Counts the cache file's live entries again, from the index, if a process has died since the
+    /// last count or the power was lost: both can leave stored counts wrong. Where another process
+    /// holds a lock, or changes a segment during each count, the stored count stays marked as
+    /// doubtful.
     pub(in crate::file) fn recount_after_deaths(&self, owner: Owner) {
         let deaths = self.area.ground.load(header::DEATHS, Ordering::Relaxed);
         let recounted = self.area.ground.load(header::RECOUNTED, Ordering::Relaxed);
@@ -83,8 +84,8 @@ impl<'a, G: Ground> Census<'a, G> {
         }
     }
 
-    /// Returns the live entries and bytes like [`live`](Self::live); where the stored counts may be
-    /// wrong, it counts slot by slot.
+    /// Returns the number of the cache file's live entries and their bytes like
+    /// [`live`](Self::live); where the stored counts may be wrong, it counts slot by slot.
     pub(in crate::file) fn live_for_sure(&self) -> Live {
         let counted = if self.area.verifies_all { None } else { self.believable_live() };
         counted.unwrap_or_else(|| {

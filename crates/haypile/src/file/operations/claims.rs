@@ -14,8 +14,8 @@ const PER_LINE: u64 = 3;
 const RELEASES: u64 = 8;
 const FIRST: u64 = 16;
 
-/// The exclusive right of an owner to compute a key's value, until it is dropped or its process
-/// ends.
+/// The exclusive right of one user of the cache file to compute a key's value, until it is dropped
+/// or its process ends.
 #[derive(Debug)]
 pub(in crate::file) struct Claim<'a, G: Ground> {
     key: ClaimKey<'a, G>,
@@ -24,7 +24,8 @@ pub(in crate::file) struct Claim<'a, G: Ground> {
     process: u64,
 }
 
-/// The outcome of claiming the right to compute a key's value.
+/// The outcome of claiming the exclusive right to compute a key's value: held, taken by another
+/// process, or no room for the claim.
 #[derive(Debug)]
 pub(in crate::file) enum Claimed<'a, G: Ground> {
     Held(Claim<'a, G>),
@@ -34,7 +35,8 @@ pub(in crate::file) enum Claimed<'a, G: Ground> {
     NoRoom,
 }
 
-/// A key whose computation can be claimed, and the line of the file with the claims on it.
+/// A key whose value one process at a time may compute, and the line of the cache file that records
+/// which process does.
 #[derive(Debug)]
 pub(in crate::file) struct ClaimKey<'a, G> {
     area: &'a Area<G>,
@@ -50,8 +52,8 @@ impl<'a, G: Ground> ClaimKey<'a, G> {
         Self { area, hash, at: area.geometry.claim(line) }
     }
 
-    /// Claims the right to compute the key's value, unless a living owner has it; `take_over` names
-    /// an owner that has had it for too long.
+    /// Claims the right to compute the key's value, unless a living process has it; `take_over`
+    /// names a holder that has had it for too long.
     pub(in crate::file) fn claim(
         self,
         owner: Owner,
@@ -101,19 +103,19 @@ impl<'a, G: Ground> ClaimKey<'a, G> {
         Token(u32::try_from(word).expect("32 bits"))
     }
 
-    /// Returns the number of claims of the line that have been given back; a waiting process sees
-    /// it change.
+    /// Returns the number of rights to compute values that were given back in this line of the
+    /// cache file, which waiting processes poll.
     pub(in crate::file) fn releases(&self) -> u64 {
         self.area.ground.load(self.releases_at(), Ordering::Relaxed)
     }
 
-    /// Returns the offset of the word that counts given-back claims; a waiting process can sleep on
-    /// it.
+    /// Returns the offset in the cache file of the word that counts rights to compute values that
+    /// were given back; waiting processes can sleep on it.
     pub(in crate::file) fn releases_at(&self) -> u64 {
         self.at + RELEASES
     }
 
-    /// Returns whether this owner has the right to compute the key's value.
+    /// Returns whether this user of the cache file has the right to compute the key's value.
     pub(in crate::file) fn is_held_by(&self, owner: Token) -> bool {
         self.entries().any(|entry| {
             self.area.ground.load(entry, Ordering::Relaxed) == self.hash

@@ -12,7 +12,7 @@ const ATTEMPTS: u32 = 64;
 /// A key as it stands in the file, and whether it has a namespace.
 type Listed = (Vec<u8>, bool);
 
-/// Returns the keys in an index bucket that have not expired.
+/// Returns the keys of all entries in an index bucket of the cache file that have not expired.
 ///
 /// A record that is moved while its slot is read is not where the slot said, and its key would be missed, although it was there all the
 /// time. So a bucket is read again until its slots are the same before and after. Each reading adds to the keys of those before it.

@@ -13,14 +13,15 @@ use crate::lease::Lease;
 use crate::mutant;
 use crate::removals::Since;
 
-/// The key that a lease is for, with the state that decides whether the lease still holds.
+/// The key that a lease (a right to store a computed value) is for, with its namespace and groups,
+/// whose changes revoke the lease.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct LeasedKey<'a, G> {
     pub(in crate::file) area: &'a Area<G>,
     pub(in crate::file) key: Key<'a>,
     /// The hash of the key's namespace, whose clearing revokes the lease.
     pub(in crate::file) namespace: Option<u64>,
-    /// The groups that the value of the leased write is to be in.
+    /// The groups of entries that the value written under the lease will belong to.
     pub(in crate::file) groups: Option<&'a Hashes>,
 }
 
@@ -35,7 +36,8 @@ struct Known {
     clock: u64,
 }
 
-/// The entry of a key, expired or not, as a lease sees it.
+/// The entry of a key, expired or not, as a lease on the key records it: its version, none, or
+/// unreadable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum KnownEntry {
     None,
@@ -45,8 +47,8 @@ pub(in crate::file) enum KnownEntry {
 }
 
 impl KnownEntry {
-    /// Returns the entry that a search found; `None` if the entry changed each time that it was
-    /// read.
+    /// Returns the entry, as a lease records it, that a search for the key found; `None` if the
+    /// entry changed each time that it was read.
     pub(in crate::file) fn of(search: &Search) -> Option<Self> {
         match search {
             Search::Found(seen) => Some(Self::Version(seen.version)),
@@ -67,8 +69,8 @@ impl KnownEntry {
 }
 
 impl<G: Ground> LeasedKey<'_, G> {
-    /// Grants a lease on the key, without a lock. Any later change of the key makes it differ from
-    /// the lease.
+    /// Grants a lease on the key (a right to store its value), without a lock. Any later change of
+    /// the key makes the key's state differ from the lease.
     pub(in crate::file) fn grant(&self) -> Result<Lease, OpError> {
         let Self { area, key, .. } = self;
         let epoch = area.epoch();
@@ -98,8 +100,8 @@ impl<G: Ground> LeasedKey<'_, G> {
         Removals::of(self.area, self.key.hash).since(removals)
     }
 
-    /// Returns whether the key is seen to have changed since the lease was granted, without a lock.
-    /// A change that is seen once is seen by every later call.
+    /// Returns whether the key is seen to have changed since a lease on it was granted, without
+    /// taking a lock. A change that is seen once is seen by every later call.
     pub(in crate::file) fn look(&self, lease: Lease) -> Result<Since, OpError> {
         let search = Lookup::new(self.area, &self.key).search(None)?;
         let entry = KnownEntry::of(&search);

@@ -8,7 +8,7 @@ use crate::file::platform::ground::Ground;
 /// The longest name of a namespace, 255 bytes: its length takes one byte.
 pub(in crate::file) const MAX_NAMESPACE_BYTES: usize = 255;
 
-/// A key as it is stored in the file, with its namespace before it.
+/// A key as it is stored in the cache file: after the name of its namespace, if it has one.
 #[derive(Debug)]
 pub(in crate::file) struct FullKey<'a> {
     bytes: Cow<'a, [u8]>,
@@ -29,8 +29,8 @@ impl<'a> FullKey<'a> {
         area.key(&self.bytes, self.has_namespace)
     }
 
-    /// Returns the key of an entry without its namespace, if the entry is in this one. A store
-    /// without a namespace sees only entries without one.
+    /// Returns the stored key of an entry without the name of its namespace, if the entry is in
+    /// this namespace. A store without a namespace sees only entries without one.
     pub(in crate::file) fn stripped(
         namespace: Option<&str>,
         key: Vec<u8>,
@@ -43,8 +43,8 @@ impl<'a> FullKey<'a> {
         }
     }
 
-    /// Returns whether the stored key of an entry is in this namespace; in no namespace if that is
-    /// `None`.
+    /// Returns whether the stored key of an entry is in this namespace, or, for `None`, in no
+    /// namespace.
     pub(in crate::file) fn is_of(namespace: Option<&str>, key: &[u8], has_namespace: bool) -> bool {
         namespace.is_some() == has_namespace
             && namespace.is_none_or(|namespace| Self::without(namespace, key).is_some())

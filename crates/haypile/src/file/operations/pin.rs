@@ -20,14 +20,15 @@ use crate::mutant;
 use crate::process::{self, SharedValues};
 use crate::sync::Mutex;
 
-/// The length in bytes from which a value is read in place: copying a shorter one costs less than
-/// locking its segment.
+/// The length in bytes from which a value is read in place, in the mapped file: copying a shorter
+/// one costs less than locking its segment.
 pub(in crate::file) const PINNED_FROM_BYTES: u64 = 64 << 10;
 
 /// The time for which values are copied without asking, once all pins are taken.
 const REFUSED_FOR: Duration = Duration::from_millis(10);
 
-/// A value in the file, read in place, that stays unchanged until this guard is dropped.
+/// A value that is read in place in the mapped cache file, and stays unchanged until this guard is
+/// dropped.
 ///
 /// Only a process that disregards the protocol could change it; who may write the file can destroy it
 /// anyway.
@@ -43,8 +44,8 @@ pub(in crate::file) struct InPlace<'a> {
     pin: Option<Arc<SegmentPin>>,
 }
 
-/// The segments of a file in which one handle reads values in place, and which are not recycled
-/// until it is done.
+/// The segments of a cache file in which one handle reads values in place, and which are not
+/// recycled (emptied) in the meantime.
 #[derive(Debug)]
 pub(in crate::file) struct Pins {
     /// The number of pinned segments, or [`CLOSED`].
@@ -91,7 +92,8 @@ const CLOSED: usize = usize::MAX;
 static BY_FILE: SharedValues<FileId, PinnedInProcess> = SharedValues::new();
 
 impl Pins {
-    /// Returns the in-place reads of a new handle of this file.
+    /// Returns an empty set of segments in which a new handle of this cache file reads values in
+    /// place.
     pub(in crate::file) fn of(file: FileId) -> Self {
         let none = || PinnedInProcess { segments: AtomicUsize::new(0), file };
         Self {
@@ -142,9 +144,9 @@ impl Pins {
         self.refused_us.store(now_us, Ordering::Relaxed);
     }
 
-    /// Frees the table of values read in place that a forked child inherits and does not need. A
-    /// leak checker would report it: a `HashMap` refers to the middle of its table. A table that a
-    /// thread of the parent had locked stays.
+    /// Frees the table of segments that the parent reads in place, which a forked child inherits
+    /// and does not need. A leak checker would report it: a `HashMap` refers to the middle of its
+    /// table. A table that a thread of the parent had locked stays.
     pub(in crate::file) fn free_inherited(&self) {
         if let Some(mut segments) = self.segments.try_lock() {
             *segments = HashMap::new();
@@ -156,8 +158,8 @@ impl Pins {
         self.count.load(Ordering::SeqCst) == CLOSED
     }
 
-    /// Forbids further reads in place if there are none at the moment; returns whether they are
-    /// forbidden.
+    /// Forbids further reads of values in place if none are in progress; returns whether they are
+    /// forbidden now.
     pub(in crate::file) fn close(&self) -> bool {
         let closed = self.count.compare_exchange(0, CLOSED, Ordering::SeqCst, Ordering::SeqCst);
         closed.is_ok_and(|_| true) || closed == Err(CLOSED)
@@ -195,20 +197,23 @@ impl Drop for InPlace<'_> {
     }
 }
 
-/// The settings of a read that may return its value in place.
+/// The settings of a read that may return its value in place, in the mapped cache file, instead of
+/// a copy.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Pinning<'p> {
     /// The length in bytes from which a value is read in place instead of copied.
     pub(in crate::file) least_bytes: u64,
     pub(in crate::file) pins: &'p Pins,
-    /// The owner slot of this process, by which it locks segments; a process without one copies all
-    /// values.
+    /// The owner slot (entry in the cache file) of this process, by which it locks segments; a
+    /// process without one copies all values.
     pub(in crate::file) owner_slot: Option<u32>,
-    /// The entries whose checksums were verified before, if each is to be verified only once.
+    /// The entries whose checksums this process has verified, if each entry is to be verified only
+    /// once.
     pub(in crate::file) verified: Option<&'p Verified>,
 }
 
-/// The outcome of a request to read a value in place: the value, a copy, or a miss.
+/// The outcome of a request to read a value in place: the value in the mapped file, a need to copy
+/// it, or damage.
 #[derive(Debug)]
 pub(in crate::file) enum Reading<'a> {
     InPlace(InPlace<'a>, Seen),
@@ -229,7 +234,8 @@ enum Attempt<'a> {
 }
 
 impl<'a> Lookup<'a, '_, Mapped> {
-    /// Locks the segment of an entry that was found, so that its value can be read in place.
+    /// Locks the segment of a found entry, so that the entry's value can be read in place, in the
+    /// mapped cache file.
     pub(in crate::file) fn pin(
         self,
         seen: &Seen,
@@ -332,7 +338,7 @@ impl SegmentPin {
     }
 }
 
-/// An entry whose segment stays unchanged, because this holds a lock against recycling it.
+/// A found entry whose segment is locked against recycling, so that its record stays unchanged.
 #[derive(Debug)]
 pub(in crate::file) struct Held<P> {
     pub(in crate::file) record: Record,
@@ -341,8 +347,8 @@ pub(in crate::file) struct Held<P> {
 }
 
 impl<'a, G: Ground> Lookup<'a, '_, G> {
-    /// Locks the segment of an entry that was found against recycling, if the entry is still in it
-    /// then.
+    /// Locks the segment of a found entry against recycling (emptying); returns `None` if the entry
+    /// has left the segment, or the lock is taken.
     pub(in crate::file) fn hold(
         self,
         seen: &Seen,

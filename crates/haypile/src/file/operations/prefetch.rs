@@ -5,7 +5,7 @@ use crate::file::format::slot::Slot;
 use crate::file::log::ghosts::Ghosts;
 use crate::file::platform::ground::Ground;
 
-/// Prefetches the memory that a write of the key with this hash reads first.
+/// Prefetches the memory of the cache file that a write of the key with this hash reads first.
 #[inline]
 pub(in crate::file) fn prefetch_write<G: Ground>(area: &Area<G>, hash: u64) {
     let bucket = area.geometry.bucket(area.geometry.bucket_of(hash));
@@ -13,7 +13,8 @@ pub(in crate::file) fn prefetch_write<G: Ground>(area: &Area<G>, hash: u64) {
     Ghosts::of(area).prefetch(hash);
 }
 
-/// Returns the likely index slot of a key, by the hash's tag alone, and prefetches its record.
+/// Returns the first index slot that may belong to the key with this hash, by the stored bits of
+/// the hash alone, and prefetches its record.
 #[inline]
 pub(in crate::file) fn guess<G: Ground>(area: &Area<G>, hash: u64) -> Option<Slot> {
     let bucket = area.geometry.bucket_of(hash);
@@ -23,8 +24,8 @@ pub(in crate::file) fn guess<G: Ground>(area: &Area<G>, hash: u64) -> Option<Slo
     Some(slot)
 }
 
-/// Prefetches the memory that operations on keys with these hashes read, so that they wait for it
-/// together and not one after the other.
+/// Prefetches the memory of the cache file that operations on keys with these hashes read, so that
+/// all of it is loaded at the same time.
 pub(in crate::file) fn prefetch_keys<G: Ground>(area: &Area<G>, hashes: &[u64]) {
     for hash in hashes {
         area.ground.prefetch(area.geometry.bucket(area.geometry.bucket_of(*hash)));

@@ -14,11 +14,11 @@ const ATTEMPTS: u32 = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Seen {
     pub(in crate::file) version: u64,
-    /// The time at which the entry expires, in ms since 1970; `u64::MAX` for never.
+    /// The time at which the found entry expires, in ms since 1970; `u64::MAX` for never.
     pub(in crate::file) expires_ms: u64,
-    /// Whether the entry's record has a word for an expiry.
+    /// Whether the record of the found entry has a word for an expiry.
     pub(in crate::file) has_expiry: bool,
-    /// Whether the entry is in groups.
+    /// Whether the found entry belongs to groups, which invalidate entries together.
     pub(in crate::file) has_groups: bool,
     pub(in crate::file) segment: u32,
     pub(in crate::file) slot: Slot,
@@ -26,7 +26,7 @@ pub(in crate::file) struct Seen {
 }
 
 impl Seen {
-    /// Counts a use of the entry in its index slot; a concurrent change may lose the count.
+    /// Counts a use of the found entry in its index slot; a concurrent change may lose the count.
     pub(in crate::file) fn note_use(&self, ground: &impl Ground) {
         if self.slot.frequency() < MAX_FREQUENCY {
             let _ = ground.exchange(self.slot_at, self.slot.0, self.slot.used().0);
@@ -53,7 +53,8 @@ enum Look {
     Damaged,
 }
 
-/// The outcome of searching for a key: found, missing, or changed while it was read.
+/// The outcome of searching for a key in a cache file: found, missing, or changed while it was
+/// read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Search {
     Found(Seen),
@@ -86,13 +87,13 @@ impl<'a, 'k, G: Ground> Lookup<'a, 'k, G> {
         Self { area, key, keeps_marks: false }
     }
 
-    /// Makes the lookup return values with the marks of their groups at the end.
+    /// Makes this lookup of a key return the value with the hashes of its groups at the end.
     pub(in crate::file) fn with_marks(self) -> Self {
         Self { keeps_marks: true, ..self }
     }
 
-    /// Searches like [`search`](Self::search), inlined into its caller; with `verifies`, the
-    /// checksum is compared even if the segment was verified before.
+    /// Searches for the key like [`search`](Self::search), inlined into its caller; with
+    /// `verifies`, the value's checksum is compared even if its segment is trusted.
     #[expect(clippy::inline_always, reason = "the hottest path of all")]
     #[inline(always)]
     pub(in crate::file) fn search_inline(
@@ -144,8 +145,8 @@ impl<'a, 'k, G: Ground> Lookup<'a, 'k, G> {
         self.search_inline(value, false)
     }
 
-    /// Searches like [`search`](Self::search), and compares the checksum of the value that it
-    /// finds.
+    /// Searches for the key like [`search`](Self::search), and always compares the checksum of the
+    /// value that it finds.
     #[cold]
     pub(in crate::file) fn search_verified(self, value: &mut Vec<u8>) -> Result<Search, OpError> {
         self.search_inline(Some(value), true)

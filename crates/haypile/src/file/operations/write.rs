@@ -26,7 +26,7 @@ use crate::removals::Since;
 use crate::stats::Event;
 use crate::write::{WriteMode, Written};
 
-/// The expiry of a written entry.
+/// The expiry of an entry that is written: a time, or the expiry of the entry that it replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Expiry {
     /// The entry expires at this time, in ms since 1970; `u64::MAX` for never.
@@ -35,27 +35,27 @@ pub(in crate::file) enum Expiry {
     Kept,
 }
 
-/// The arguments of a write.
+/// The arguments of a write of one entry to the cache file: key, value, condition, expiry, version.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Write<'a> {
     pub(in crate::file) key: Key<'a>,
-    /// The value to write, followed by the marks of its groups, if it has any.
+    /// The value to write, followed by the hashes of its groups, if it has any.
     pub(in crate::file) value: &'a [u8],
     pub(in crate::file) has_groups: bool,
-    /// The groups of the value, if its lease is to be refused when one of them was invalidated
-    /// later.
+    /// The groups of the value to write, if the write is to be refused when one of them was
+    /// invalidated after its lease was granted.
     pub(in crate::file) groups: Option<&'a Hashes>,
     pub(in crate::file) mode: WriteMode,
-    /// The hash of the key's namespace, which only writes under a lease need.
+    /// The hash of the namespace of the key to write, which only writes under a lease need.
     pub(in crate::file) namespace: Option<u64>,
     pub(in crate::file) expiry: Expiry,
-    /// The version of the new entry; if only the expiry changes, the version of the entry that it
-    /// replaces.
+    /// The version of the entry to write; if only the expiry changes, the version of the entry that
+    /// it replaces.
     pub(in crate::file) version: u64,
     pub(in crate::file) now: &'a Now<'a>,
 }
 
-/// The outcome of writing an entry to the file.
+/// The outcome of writing an entry to the cache file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum WriteOutcome {
     Written(Written),
@@ -64,7 +64,7 @@ pub(in crate::file) enum WriteOutcome {
     Outrun,
 }
 
-/// An owner (a user of the file) that changes entries of the file.
+/// A writer: a user of the cache file that writes, deletes and touches entries.
 #[derive(Debug)]
 pub(in crate::file) struct Writer<'a, G> {
     appender: Appender<'a, G>,
@@ -81,7 +81,7 @@ impl<'a, G: Ground> Writer<'a, G> {
         self.appender.area
     }
 
-    /// Writes an entry if the condition holds.
+    /// Writes an entry to the cache file, if the condition of the write holds.
     pub(in crate::file) fn write(&self, write: &Write<'_>) -> Result<WriteOutcome, OpError> {
         let area = self.area();
         let now = write.now;
@@ -305,7 +305,8 @@ impl<'a, G: Ground> Writer<'a, G> {
         }
     }
 
-    /// Deletes an entry, if it has the given version; returns whether it was deleted.
+    /// Deletes the entry of a key, if it has the given version or none is given; returns whether it
+    /// was deleted.
     pub(in crate::file) fn delete(
         &self,
         key: &Key<'_>,
@@ -339,10 +340,10 @@ impl<'a, G: Ground> Writer<'a, G> {
         Ok(was_there)
     }
 
-    /// Removes the entries of a bucket that `chosen` selects, by their keys and by whether these
-    /// begin with a namespace; expired ones as well, because a clock may be set back. It takes the
-    /// lock even of an empty bucket, which orders a concurrent write before the removal or after
-    /// it.
+    /// Removes the entries of an index bucket that `is_chosen` selects, by their keys and by
+    /// whether these begin with a namespace; expired ones as well, because a clock may be set back.
+    /// It takes the lock even of an empty bucket, which orders a concurrent write before the
+    /// removal or after it.
     pub(in crate::file) fn clear_bucket(
         &self,
         number: u32,
@@ -369,8 +370,8 @@ impl<'a, G: Ground> Writer<'a, G> {
         Ok(())
     }
 
-    /// Changes the expiry of an entry; returns `None` if its record has no word for one, so that
-    /// the entry has to be written again.
+    /// Changes the expiry of an entry in place; returns `None` if its record has no word for an
+    /// expiry, so that the entry has to be written again.
     pub(in crate::file) fn touch(
         &self,
         key: &Key<'_>,

@@ -60,33 +60,34 @@ pub(in crate::file) fn copies_on_write(file: &File) -> bool {
     kind(file) == Some(BTRFS)
 }
 
-/// Returns whether zeros written to a file take room on its file system. On one that compresses
-/// everything they do not, and no call can reserve room.
+/// Returns whether zeros written to a file take room on its file system. On a file system that
+/// compresses all data they do not, and no call can reserve room.
 pub(in crate::file) fn keeps_zeros(file: &File) -> bool {
     kind(file) != Some(ZFS)
 }
 
-/// The free space of a file system that takes room for each page of a mapping that is written, even
-/// of an allocated file: without room the kernel neither writes the page nor returns.
+/// The free space of a file system on which writes to mapped pages take new room, even for an
+/// allocated file. Without room, the kernel neither writes the page nor returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct FreeSpace {
     pub(in crate::file) free_bytes: u64,
 }
 
 impl FreeSpace {
-    /// Returns the free space that a cache of this size needs.
+    /// Returns the free space in bytes that the file system of a cache file of this size needs.
     pub(in crate::file) fn needed_bytes(file_bytes: u64) -> u64 {
         file_bytes.clamp(LEAST_NEEDED_BYTES, MOST_NEEDED_BYTES)
     }
 
-    /// Returns whether too little space is free for a cache file of this size.
+    /// Returns whether too little space is free on the file system for writes to a mapped cache
+    /// file of this size.
     pub(in crate::file) fn is_low(self, file_bytes: u64) -> bool {
         self.free_bytes < Self::needed_bytes(file_bytes)
     }
 }
 
-/// Returns the free space of the file's file system, if mapped writes can run out of it; otherwise
-/// `None`.
+/// Returns the free space of the file system of a file, if writes to its mapped pages can run out
+/// of it; otherwise `None`.
 pub(in crate::file) fn free_space(file: &File) -> Option<FreeSpace> {
     #[cfg(feature = "test-hooks")]
     if let Some(free_bytes) = crate::file::hooks::free_bytes() {

@@ -11,8 +11,8 @@ use crate::file::format::layout::LINE_BYTES;
 use crate::file::platform::halted::ProcessId;
 use crate::mutant;
 
-/// The memory order of a store that must come after all earlier stores of its thread. Only a
-/// process that inspects what a dead process left depends on it: a stopped processor has stored
+/// The memory order of an atomic store that must come after all earlier stores of its thread. Only
+/// a process that inspects what a dead process left depends on it: a stopped processor has stored
 /// everything before, in order, but a compiler may not reorder it. A model checker treats it as
 /// relaxed.
 pub(in crate::file) const IN_ORDER: Ordering =
@@ -30,7 +30,7 @@ pub(in crate::file) fn exchange_orders() -> (Ordering, Ordering) {
     }
 }
 
-/// Returns whether the lower bytes of a word equal `rest`, which has fewer than 8 bytes.
+/// Returns whether the lower bytes of a 64-bit word equal `rest`, which has fewer than 8 bytes.
 #[inline]
 pub(in crate::file) fn is_equal_rest(word: u64, rest: &[u8]) -> bool {
     let mut last = [0; 8];
@@ -38,15 +38,15 @@ pub(in crate::file) fn is_equal_rest(word: u64, rest: &[u8]) -> bool {
     (word ^ u64::from_le_bytes(last)) << (64 - 8 * rest.len()) == 0
 }
 
-/// A line of the processor's cache: eight shared words at byte offsets, which are taken modulo its
-/// length. One check ensures that the whole line is within the file.
+/// A 64-byte line of the cache file: eight shared words at byte offsets, which are taken modulo 64.
+/// One check ensures that the whole line is within the file.
 pub(in crate::file) trait Line: Copy + fmt::Debug {
     fn load(&self, at: u64, order: Ordering) -> u64;
 
     fn store(&self, at: u64, value: u64, order: Ordering);
 }
 
-/// A cache line of a file whose every access is checked.
+/// A 64-byte line of a cache file that checks each access to its words.
 #[derive(Debug)]
 pub(in crate::file) struct Checked<'a, G> {
     pub(in crate::file) ground: &'a G,

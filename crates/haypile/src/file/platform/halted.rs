@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct ProcessId {
     pub(in crate::file) number: u64,
-    /// The inode of the PID namespace; 0 where the system does not report it.
+    /// The inode of the process's PID namespace; 0 where the system does not report it.
     pub(in crate::file) namespace: u64,
 }
 

@@ -25,11 +25,11 @@ const OWNER_SLOTS_AT: i64 = 1 << 62;
 const SEGMENTS_AT: i64 = OWNER_SLOTS_AT + (1 << 32);
 /// The bytes of a segment: one for each owner that can read it in place.
 const BYTES_OF_A_SEGMENT: i64 = 1024;
-/// The offset of the byte that a process locks while it replaces the file.
+/// The offset of the byte of the cache file that a process locks while it replaces the file.
 pub(in crate::file) const REPLACER_AT: i64 = OWNER_SLOTS_AT - 1;
 /// The byte that a process locks while it attaches to the file.
 const ATTACHER_AT: i64 = OWNER_SLOTS_AT - 2;
-/// The longest wait for another process that replaces the file or is opening it.
+/// The longest wait for another process that is replacing or opening the cache file.
 pub(in crate::file) const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 /// The time to sleep before asking again.
 const LOCK_SLEEP: Duration = Duration::from_millis(1);
@@ -52,7 +52,8 @@ impl FileId {
         Ok(Self { device: metadata.dev(), inode: metadata.ino() })
     }
 
-    /// Returns the identity of the directory '/': after a chroot, a path names another file.
+    /// Returns the identity (device and inode) of the directory '/', which a chroot changes, so
+    /// that a path then names another file.
     pub(in crate::file) fn of_root() -> Option<Self> {
         Self::at(Path::new("/")).ok()
     }
@@ -122,13 +123,15 @@ pub(in crate::file) struct Kernel {
     begin: Instant,
 }
 
-/// A locked byte of the file, which is unlocked when this is dropped or the process ends.
+/// A locked byte of the cache file, which is unlocked when this guard is dropped or the process
+/// ends.
 #[derive(Debug)]
 pub(in crate::file) struct Lock {
     _anchor: Anchor,
 }
 
-/// The lock that a process holds while it opens the file and takes an owner slot; released on drop.
+/// The lock that a process holds while it opens the cache file and takes an owner slot (its entry
+/// in the file); released on drop.
 ///
 /// It is released by name and not by closing the descriptor, so that a child that another thread
 /// forks concurrently does not keep it.
@@ -196,7 +199,8 @@ impl Kernel {
         }
     }
 
-    /// Returns whether the program has closed the descriptor, so that only the mapping leads to the file.
+    /// Returns whether the program has closed the descriptor of the cache file, so that only the mapping
+    /// leads to the file.
     pub(in crate::file) fn has_lost_descriptor(&self) -> bool {
         self.descriptor.read().as_ref().is_some_and(|descriptor| !descriptor.is_own())
     }
@@ -221,25 +225,27 @@ impl Kernel {
         Err(io::Error::other("another file has taken the path of the cache"))
     }
 
-    /// Takes the lock for opening the file and taking an owner slot; returns `None` if another
-    /// process holds it for too long.
+    /// Takes the lock for opening the cache file and taking an owner slot (the process's entry in
+    /// the file); returns `None` if another process holds it for too long.
     pub(in crate::file) fn start_attaching(&self) -> io::Result<Option<Attaching>> {
         let file = self.open_again()?;
         let is_locked = set_lock_within(&file, ATTACHER_AT, LOCK_PATIENCE)?;
         Ok(is_locked.then(|| Attaching(file)))
     }
 
-    /// Returns whether a process that may write to the file is opening it at the moment.
+    /// Returns whether a process that may write to the cache file is opening it at the moment.
     pub(in crate::file) fn is_writer_attaching(&self) -> io::Result<bool> {
         self.ask(libc::F_RDLCK, ATTACHER_AT, 1)
     }
 
-    /// Returns whether any of the first `slots` owner slots is taken by a process.
+    /// Returns whether a process has taken any of the first `slots` owner slots (entries for users)
+    /// of the cache file.
     pub(in crate::file) fn is_any_slot_taken(&self, slots: u32) -> io::Result<bool> {
         self.ask(libc::F_RDLCK, OWNER_SLOTS_AT, slots.into())
     }
 
-    /// Locks the byte of an owner slot; returns `None` if another process has locked it.
+    /// Locks the byte of the cache file that stands for an owner slot (a user's entry); returns
+    /// `None` if another process has locked it.
     pub(in crate::file) fn lock_slot(&self, slot: u32) -> io::Result<Option<Lock>> {
         let byte = OWNER_SLOTS_AT + i64::from(slot);
         let file = self.open_again()?;
@@ -259,8 +265,8 @@ impl Kernel {
         ))
     }
 
-    /// Locks a segment against recycling, by the byte that belongs to an owner slot; returns `None`
-    /// if that byte is locked.
+    /// Locks a segment against recycling (emptying), by the byte of the cache file that stands for
+    /// the segment and an owner slot; returns `None` if that byte is locked.
     pub(in crate::file) fn pin(&self, segment: u32, slot: u32) -> io::Result<Option<Lock>> {
         let file = self.open_again()?;
         let byte = first_byte_of(segment) + i64::from(slot);
@@ -270,14 +276,14 @@ impl Kernel {
         Ok(Some(Lock { _anchor: Anchor::new(&file)? }))
     }
 
-    /// Returns whether a process has this owner slot. Only a write lock proves it, because a
-    /// process that may only read the file cannot hold one.
+    /// Returns whether a process has taken this owner slot (a user's entry in the cache file). Only
+    /// a write lock proves it, because a process that may only read the file cannot hold one.
     pub(in crate::file) fn is_slot_taken(&self, slot: u32) -> io::Result<bool> {
         self.ask(libc::F_RDLCK, OWNER_SLOTS_AT + i64::from(slot), 1)
     }
 
-    /// Returns whether a process has locked a segment to read it in place. Only a write lock proves
-    /// it. Returns `true` if the kernel cannot be asked.
+    /// Returns whether a process has locked a segment of the cache file to read its values in
+    /// place. Only a write lock proves it. Returns `true` if the kernel cannot be asked.
     pub(in crate::file) fn is_segment_locked(&self, segment: u32) -> bool {
         self.ask(libc::F_RDLCK, first_byte_of(segment), BYTES_OF_A_SEGMENT).unwrap_or(true)
     }
@@ -287,8 +293,8 @@ impl Kernel {
         self.with_file(|file| conflicts(file, kind, byte, count))
     }
 
-    /// Tests, on a new file, whether the file system supports the locks that users of the file will
-    /// need. A lock that is hindered by a lock of another kind is not tested.
+    /// Tests, on a new cache file, whether the file system supports the locks that users of the
+    /// file will need. A lock that is hindered by a lock of another kind is not tested.
     pub(in crate::file) fn test_locks(path: &Path) -> io::Result<()> {
         let kernel = Self::new(open(path, true)?, path, true)?;
         let attaching = kernel.start_attaching()?;
@@ -322,7 +328,7 @@ fn set_lock(file: &File, kind: libc::c_int, byte: i64) -> io::Result<bool> {
     }
 }
 
-/// Locks a byte of a file for writing as soon as it is free; returns whether that was within the
+/// Locks a byte of a file exclusively as soon as it is free; returns whether that was within the
 /// given time.
 pub(in crate::file) fn set_lock_within(
     file: &File,

@@ -31,7 +31,7 @@ const WIDE_BYTES: usize = 32;
 
 const LINE_WORDS: usize = 8;
 
-/// A cache line (64 bytes) of a mapped file.
+/// A 64-byte line of a mapped cache file, as eight atomic words.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct MappedLine<'a>(&'a [AtomicU64; LINE_WORDS]);
 
@@ -54,15 +54,15 @@ impl Line for MappedLine<'_> {
     }
 }
 
-/// Whether a mapping of the file is for reading or for writing (`PROT_READ`, `PROT_WRITE`). Mapping
-/// pages for writing makes the system write all of them to disk.
+/// The kind of access, reading or writing, for which pages of a mapped file are loaded in advance.
+/// Loading pages for writing makes the system write all of them to disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Access {
     Read,
     Write,
 }
 
-/// A file mapped into memory, until this is dropped.
+/// A file that is mapped into memory until this value is dropped.
 #[derive(Debug)]
 pub(in crate::file) struct Map {
     start: NonNull<u8>,
@@ -77,7 +77,8 @@ unsafe impl Send for Map {}
 unsafe impl Sync for Map {}
 
 impl Map {
-    /// Maps the first `bytes` of a file into memory.
+    /// Maps the first `bytes` bytes of a file into memory, as shared memory of all processes that
+    /// do so.
     pub(in crate::file) fn new(file: &File, bytes: u64, is_writable: bool) -> io::Result<Self> {
         let bytes = usize::try_from(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let mut protection = ProtFlags::READ;
@@ -95,7 +96,8 @@ impl Map {
         Ok(Self { start, words: bytes / 8, bytes })
     }
 
-    /// Maps all pages of the file, and reads them into memory. Linux before 5.14 returns an error.
+    /// Reads all pages of the mapped file into memory, for this kind of access. Linux before 5.14
+    /// returns an error.
     pub(in crate::file) fn prefault(&self, access: Access) -> io::Result<()> {
         let advice = match access {
             Access::Read => Advice::LinuxPopulateRead,
@@ -190,7 +192,8 @@ impl Map {
         rest.is_empty() || is_equal_rest(load(word), rest)
     }
 
-    /// Prefetches the cache lines of `bytes` bytes of the mapped file.
+    /// Prefetches `bytes` bytes of the mapped file, from the offset `at`, into the processor's
+    /// cache.
     #[inline]
     pub(in crate::file) fn prefetch_bytes(&self, at: u64, bytes: u64) {
         for at in (at..at + bytes).step_by(CACHE_LINE_BYTES) {
@@ -198,7 +201,8 @@ impl Map {
         }
     }
 
-    /// Prefetches, for writing, the cache lines of `bytes` bytes of the mapped file.
+    /// Prefetches `bytes` bytes of the mapped file, from the offset `at`, into the processor's
+    /// cache, for writing.
     #[inline]
     pub(in crate::file) fn prefetch_to_write(&self, at: u64, bytes: u64) {
         for at in (at..at + bytes).step_by(CACHE_LINE_BYTES) {
@@ -321,8 +325,8 @@ impl Map {
         }
     }
 
-    /// Returns the address of `bytes` bytes of the mapped file; the caller has ensured that nobody
-    /// writes to them.
+    /// Returns the address of `bytes` bytes at an offset in the mapped file; the caller has ensured
+    /// that no process writes to them.
     pub(in crate::file) fn address(&self, at: u64, bytes: usize) -> *const u8 {
         let at = usize::try_from(at).expect("64-bit platforms only");
         assert!(at <= self.bytes && bytes <= self.bytes - at, "{bytes} at {at} of {}", self.bytes);
@@ -336,8 +340,8 @@ impl Map {
         unsafe { AtomicU32::from_ptr(word) }
     }
 
-    /// Sleeps while the lower half of a word in the file is `value`, at most for `at_most` (a
-    /// futex).
+    /// Sleeps while the lower half of a word of the mapped file is `value`, at most for `at_most`
+    /// (a futex).
     pub(in crate::file) fn sleep_on(&self, at: u64, value: u64, at_most: Duration) {
         let value = u32::try_from(value & 0xFFFF_FFFF).expect("32 bits");
         let at_most = Timespec {
@@ -348,7 +352,7 @@ impl Map {
         let _ = futex::wait(self.half(at), futex::Flags::empty(), value, Some(&at_most));
     }
 
-    /// Wakes all threads, of all processes, that sleep on this word of the file.
+    /// Wakes all threads, of all processes, that sleep on this word of the mapped file.
     pub(in crate::file) fn wake(&self, at: u64) {
         let _ = futex::wake(self.half(at), futex::Flags::empty(), u32::MAX >> 1);
     }
@@ -395,8 +399,8 @@ unsafe fn copy_wide(source: *const u8, target: *mut u8, bytes: usize) {
 }
 
 impl Map {
-    /// Replaces the mapping by zeros that are private to this process. Threads that are using the
-    /// mapping continue at the same addresses.
+    /// Replaces the mapped file by memory of zeros that is private to this process. Threads that
+    /// are using the mapping continue at the same addresses.
     pub(in crate::file) fn replace_by_zeros(&self) -> io::Result<()> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
@@ -427,7 +431,7 @@ impl Drop for Map {
     }
 }
 
-/// A page of memory that keeps an open file description alive, and its locks with it; a forked
+/// A mapped page of a file that keeps the file's open description, and its locks, alive; a forked
 /// child does not inherit the page.
 #[derive(Debug)]
 pub(in crate::file) struct Anchor {

@@ -18,7 +18,7 @@ const SPINS: u32 = 64;
 const YIELDS: u32 = 1024;
 const SLEEP: Duration = Duration::from_micros(50);
 
-/// The memory of a cache file that is mapped into this process.
+/// The memory of a cache file that is mapped into this process, and the file's locks.
 #[derive(Debug)]
 pub(in crate::file) struct Mapped {
     pub(in crate::file) map: Map,
@@ -26,7 +26,8 @@ pub(in crate::file) struct Mapped {
 }
 
 impl Mapped {
-    /// Flushes the file to disk, and returns whether it still has a name in a directory.
+    /// Flushes the mapped cache file to disk, and returns whether the file still has a name in a
+    /// directory.
     pub(in crate::file) fn sync(&self) -> io::Result<bool> {
         let done = self.kernel.with_file(|file| {
             file.sync_data().call("fdatasync")?;

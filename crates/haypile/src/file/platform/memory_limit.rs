@@ -10,8 +10,8 @@ pub(in crate::file) struct MemoryLimit {
     /// The file that sets the limit.
     set_by: PathBuf,
     limit_bytes: u64,
-    /// The bytes of the memory limit, including swap that the control group may use, that are free
-    /// or that the kernel could free.
+    /// The number of bytes below the control group's memory limit, including its swap, that are
+    /// free or that the kernel could free.
     pub(in crate::file) left_bytes: u64,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for MemoryLimit {
 }
 
 /// Returns the tightest memory limit among the control groups of this process and their parents;
-/// `None` where there is none, or where it cannot be read.
+/// `None` if they have no limit, or if it cannot be read.
 pub(in crate::file) fn tightest() -> Option<MemoryLimit> {
     let read = |path: &str| fs::read_to_string(path).ok();
     let mounts = read("/proc/self/mountinfo")?;

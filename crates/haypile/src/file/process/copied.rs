@@ -25,7 +25,7 @@ use crate::mutant;
 const PAGE_BYTES: usize = 4096;
 /// Pages that are kept; when there are more, all are read again.
 const MOST_PAGES: usize = 4096;
-/// The age from which a copied page of the file is read again.
+/// The age from which a copied page of the cache file is read again from the file.
 pub(in crate::file) const MAX_AGE: Duration = Duration::from_secs(1);
 
 /// A copy of a page, and when it was made.
@@ -67,7 +67,8 @@ pub(in crate::file) fn open(
 }
 
 impl Copied {
-    /// Invalidates the copies of the file's pages, so that each is read again before its next use.
+    /// Invalidates all copied pages of the cache file, so that each page is read again before its
+    /// next use.
     pub(in crate::file) fn refresh(&self) {
         self.round.fetch_add(1, Ordering::Relaxed);
     }

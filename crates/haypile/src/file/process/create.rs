@@ -18,7 +18,8 @@ use crate::file::process::room;
 use crate::mutant;
 use crate::private_file::{Exposed, check_private};
 
-/// The longest time for which opening is retried while files at the path appear and disappear.
+/// The longest time for which opening a cache file is retried while files at its path appear and
+/// disappear.
 pub(in crate::file) const LONGEST_OPENING: Duration = Duration::from_secs(5);
 
 /// A cache file that has been opened, with its header.
@@ -26,11 +27,12 @@ pub(in crate::file) const LONGEST_OPENING: Duration = Duration::from_secs(5);
 pub(in crate::file) struct Opened {
     pub(in crate::file) file: File,
     pub(in crate::file) header: Header,
-    /// The boot stamp computed for this boot and this file.
+    /// The boot stamp: a number computed for the current boot of the machine and the opened cache
+    /// file.
     pub(in crate::file) stamp: u64,
 }
 
-/// The compression that the user asked for, for the values of a file.
+/// The compression that the user asked for, for the values of a cache file to be opened or created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Compressed {
     /// The compression of an existing file; none for a new one.
@@ -42,19 +44,19 @@ pub(in crate::file) enum Compressed {
 #[expect(clippy::struct_excessive_bools, reason = "options of a URL, each yes or no")]
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Wanted {
-    /// The size of a new file, in bytes.
+    /// The size of a new cache file, in bytes; an existing file keeps its own.
     pub(in crate::file) size_bytes: u64,
-    /// The expected size of an entry in a new file, in bytes.
+    /// The expected size of an entry, for the layout of a new cache file, in bytes.
     pub(in crate::file) entry_bytes: u64,
-    /// The number of words for groups in a new file, if the user chose one.
+    /// The number of words for groups of entries in a new cache file, if the user chose one.
     pub(in crate::file) groups: Option<u64>,
     pub(in crate::file) compression: Compressed,
     pub(in crate::file) is_writable: bool,
-    /// Whether the whole file is read into memory when it is opened.
+    /// Whether the whole cache file is read into memory when it is opened.
     pub(in crate::file) prefaults: bool,
-    /// Whether a file is accepted that other users own or can write.
+    /// Whether a cache file is accepted that other users own or can write.
     pub(in crate::file) may_be_shared: bool,
-    /// Whether a file on a network file system is accepted.
+    /// Whether a cache file on a network file system is accepted.
     pub(in crate::file) may_be_remote: bool,
     pub(in crate::file) now_ms: u64,
 }

@@ -26,7 +26,8 @@ use crate::process::WipedOnFork;
 /// The name of a file until it is complete.
 const NAMING: Naming = Naming { prefix: ".haypile-", suffix: ".new" };
 
-/// A complete new cache file under a temporary name, removed on drop unless it is kept.
+/// A complete new cache file under a temporary name, which is removed on drop unless the file is
+/// kept.
 #[derive(Debug)]
 pub(in crate::file) struct Made(tempfile::NamedTempFile);
 
@@ -35,7 +36,7 @@ impl Made {
         self.0.path()
     }
 
-    /// Gives the new file its path, if nothing has that path; returns whether it was given.
+    /// Gives the new cache file its path, if no file has that path; returns whether it was given.
     pub(in crate::file) fn take_free(&self, path: &Path) -> Result<bool, FileError> {
         let io_error = |source| FileError::Io { path: path.to_owned(), source };
         let free = RenameFlags::NOREPLACE;
@@ -57,7 +58,8 @@ impl Made {
         }
     }
 
-    /// Keeps the new file under its path, so that it survives even a loss of power.
+    /// Keeps the new cache file under its path, and flushes its name to disk, so that it survives a
+    /// loss of power.
     pub(in crate::file) fn keep(self, path: &Path) -> Result<(), FileError> {
         let io_error = |source| FileError::Io { path: path.to_owned(), source };
         self.0.keep().map_err(|error| io_error(error.error))?;
@@ -79,8 +81,8 @@ pub(in crate::file) fn make_name_durable(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates a complete cache file under a temporary name next to the path. The locks and memory that
-/// its users need are tested before it takes room.
+/// Creates a complete cache file under a temporary name next to its path. The locks and memory that
+/// its users need are tested before the file takes room.
 pub(in crate::file) fn make(path: &Path, wanted: &Wanted) -> Result<Made, FileError> {
     let io_error = |source| FileError::Io { path: path.to_owned(), source };
     let made = NAMING.create_in(folder_of(path)).map_err(io_error)?;

@@ -33,7 +33,8 @@ struct TakenSlot {
     before: Counted,
 }
 
-/// The work that a thread does through an owner slot, one thread at a time.
+/// The state of an owner slot (an entry of this process in the cache file) for the one thread that
+/// works through it at a time.
 #[derive(Debug, Default)]
 pub(in crate::file) struct Work {
     /// The slot; `None` once it was given back.
@@ -53,7 +54,8 @@ struct OwnerCell {
     work: Mutex<Work>,
 }
 
-/// An owner slot that the calling thread uses alone at the moment.
+/// An owner slot (an entry of this process in the cache file) that the calling thread uses alone at
+/// the moment.
 #[derive(Debug)]
 pub(in crate::file) struct Taken<'a> {
     pub(in crate::file) owner: Owner,
@@ -70,7 +72,7 @@ impl<'a> Taken<'a> {
         Some(Self { owner, work })
     }
 
-    /// Returns a new version number, which no other entry of the file has.
+    /// Returns a new version number for an entry, which no other entry of the cache file has.
     #[inline]
     pub(in crate::file) fn version(&mut self, area: &Area<Mapped>) -> u64 {
         let skipped = area.ground.load(header::SKIPPED_VERSIONS, Ordering::Relaxed);
@@ -90,7 +92,7 @@ impl<'a> Taken<'a> {
     }
 }
 
-/// The owner slots that a process has in a cache file.
+/// The owner slots (entries in the file's table of users) that a process has in a cache file.
 #[derive(Debug)]
 pub(in crate::file) struct Owners {
     all: [OwnerCell; MAX_SLOTS],
@@ -111,8 +113,8 @@ struct Changes {
 }
 
 impl Owners {
-    /// Takes the first owner slot of this process; returns `None` if other processes have all of
-    /// them.
+    /// Takes the first owner slot of this process in the cache file; returns `None` if other
+    /// processes have taken all slots.
     pub(in crate::file) fn attach(area: &Area<Mapped>, now_ms: u64) -> io::Result<Option<Self>> {
         let Some(slot) = TakenSlot::take(area, now_ms, false)? else {
             return Ok(None);
@@ -139,14 +141,14 @@ impl Owners {
         self.count.load(Ordering::Acquire)
     }
 
-    /// Returns the number of this process's first owner slot, by which it locks segments. The slot
-    /// may have been given back.
+    /// Returns the number of the first owner slot of this process in the cache file, by which it
+    /// locks segments. The slot may have been given back.
     pub(in crate::file) fn first_slot(&self) -> u32 {
         self.first.slot
     }
 
-    /// Returns the owner slot whose counters this thread raises, its own one where each thread has
-    /// one.
+    /// Returns the owner slot whose statistics counters this thread raises: its own, or a shared
+    /// one if threads share slots.
     #[inline]
     pub(in crate::file) fn counting(&self) -> Counting {
         let (thread, count) = (threads::number(), self.count());
@@ -155,8 +157,8 @@ impl Owners {
         Counting { slot: self.all[number].counting.load(Ordering::Relaxed), is_own }
     }
 
-    /// Returns an owner slot for this thread alone; a process with more threads takes more slots.
-    /// Returns `None` if all were given back.
+    /// Returns an owner slot of the cache file for this thread alone; a process with more threads
+    /// takes more slots. Returns `None` if all were given back.
     #[inline]
     pub(in crate::file) fn take(
         &self,
@@ -166,7 +168,8 @@ impl Owners {
         self.take_own().or_else(|| self.take_any(area, now_ms))
     }
 
-    /// Returns the owner slot of this thread, if each thread has one.
+    /// Returns this thread's own owner slot of the cache file; `None` if the thread shares slots
+    /// with others, or the slot is in use.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn take_own(&self) -> Option<Taken<'_>> {
@@ -193,8 +196,9 @@ impl Owners {
         of(own, self.all[own].work.lock()).or_else(|| of(0, self.all[0].work.lock()))
     }
 
-    /// Gives this thread an owner slot of its own if many are free and it shares one with other
-    /// threads; otherwise records that it uses its own. To be called from time to time.
+    /// Takes an owner slot of the cache file for this thread, if it has none of its own and many
+    /// are free; otherwise records that the thread uses its own slot. To be called from time to
+    /// time.
     pub(in crate::file) fn keep_own(&self, area: &Area<Mapped>, now_ms: impl Fn() -> u64) {
         let thread = threads::number();
         if let Some(own) = self.all.get(thread) {
@@ -219,8 +223,8 @@ impl Owners {
         }
     }
 
-    /// Gives back this process's last additional owner slot, if no thread has used it since the
-    /// previous call.
+    /// Gives back the last additional owner slot of this process in the cache file, if no thread
+    /// has used it between the last few calls.
     pub(in crate::file) fn shrink(&self, area: &Area<Mapped>) {
         let Some(mut changes) = self.changing.try_lock() else {
             return;
@@ -242,7 +246,8 @@ impl Owners {
         }
     }
 
-    /// Returns the counts of all owner slots of this process since they were taken.
+    /// Returns the statistics that this process has counted in all its owner slots of the cache
+    /// file since it took them.
     pub(in crate::file) fn counted(&self, area: &Area<Mapped>) -> Counted {
         let mut counted = self.changing.lock().counted;
         for cell in &self.all {
@@ -253,16 +258,17 @@ impl Owners {
         counted
     }
 
-    /// Calls `act` with the owner slot that stands for the whole process, and keeps the slot until
-    /// `act` returns. Returns `None` if the slot was given back already: a lock taken in its name
-    /// would look like that of a dead process.
+    /// Calls `act` with the owner slot that stands for the whole process in the cache file, and
+    /// keeps the slot until `act` returns. Returns `None` if the slot was given back already: a
+    /// lock taken in its name would look like that of a dead process.
     pub(in crate::file) fn as_process<T>(&self, act: impl FnOnce(Owner) -> T) -> Option<T> {
         let changes = self.changing.lock();
         (!changes.have_left).then(|| act(self.first))
     }
 
-    /// Gives back all owner slots of this process, once the threads that use them are done. If
-    /// nothing may be stored in the file, they look like those of a process that has died.
+    /// Gives back all owner slots of this process in the cache file, once the threads that use them
+    /// are done. If nothing may be stored in the file, the slots look like those of a process that
+    /// has died.
     pub(in crate::file) fn leave(&self, area: &Area<Mapped>, may_store: bool) {
         let mut changes = self.changing.lock();
         changes.have_left = true;
@@ -311,8 +317,9 @@ impl TakenSlot {
     }
 }
 
-/// Records the deaths of processes whose owner slots nobody has taken since: each death may have
-/// left a count of entries wrong. Slots that cannot be locked are left to the next call.
+/// Records in the cache file the deaths of processes whose owner slots no process has taken since:
+/// each death may have left a count of entries wrong. Slots that cannot be locked are left to the
+/// next call.
 pub(in crate::file) fn note_deaths(area: &Area<Mapped>) {
     for slot in area.used_owner_slots().filter(OwnerSlot::seems_taken) {
         // Only the owner of a slot changes its state.

@@ -24,10 +24,12 @@ const ACTIVE: u64 = 0xFFFF;
 /// another operation.
 const WITHOUT_MARK: u64 = 1 << 63;
 
-/// The pages in which threads of a process mark the beginning and the end of their operations.
+/// The memory pages in which the threads of a process mark the beginning and the end of their
+/// operations on a cache file.
 pub(in crate::file) type MarkPages = WipedOnFork<PAGES>;
 
-/// The period, in operations, after which one of them does periodic work.
+/// The period, in operations on a cache file, after which one operation of a thread does periodic
+/// work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum LookPeriod {
     Long,
@@ -35,7 +37,8 @@ pub(in crate::file) enum LookPeriod {
 }
 
 impl LookPeriod {
-    /// Returns the bits of an operation's number that must be zero for it to do periodic work.
+    /// Returns the bits that must be zero in the number of an operation on a cache file for it to
+    /// do periodic work.
     pub(in crate::file) fn mask(self) -> u64 {
         match self {
             Self::Long => 2 * PERIOD - 1,
@@ -44,8 +47,8 @@ impl LookPeriod {
     }
 }
 
-/// A guard of an operation of this thread, which ends on drop. Sessions that the operation uses
-/// stay open for as long as the guard is borrowed.
+/// A guard of one operation of this thread on a cache file, which ends on drop. The open files
+/// (sessions) that the operation uses stay open for as long as the guard is borrowed.
 ///
 /// The mark of a thread is twice the number of its operations, and odd within one.
 #[derive(Debug)]
@@ -54,8 +57,8 @@ pub(in crate::file) struct OperationGuard<'a> {
     operation: OperationId,
 }
 
-/// The identity of an operation within its thread: the thread's mark after it began, or
-/// [`WITHOUT_MARK`] and twice its number, which is odd for a nested one.
+/// The identity of an operation on a cache file within its thread: the thread's mark (a count)
+/// after it began, or [`WITHOUT_MARK`] and twice its number, which is odd for a nested operation.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct OperationId(u64);
 
@@ -77,8 +80,8 @@ impl<'a> OperationGuard<'a> {
         Self { mark, operation: OperationId(before + 2) }
     }
 
-    /// Begins an operation without giving the thread a number (its place in the table of marks) if
-    /// it has none.
+    /// Begins an operation (such as a read or write) on a cache file, for a thread that may not get
+    /// a number among the threads of the process: its index in the table of operations.
     pub(in crate::file) fn begin_in_passing(page: &'a MarkPages) -> Self {
         if threads::known_number() < NUMBERS {
             return Self::begin(page);
@@ -101,7 +104,8 @@ impl<'a> OperationGuard<'a> {
         Self { mark, operation: OperationId(WITHOUT_MARK + 2 * (number + 1)) }
     }
 
-    /// Returns the identity of the operation by value, so that it can stay in registers.
+    /// Returns the identity of this operation on a cache file by value, so that it can stay in
+    /// registers.
     #[inline]
     pub(in crate::file) fn operation(&self) -> OperationId {
         self.operation
@@ -116,13 +120,14 @@ impl<'a> OperationGuard<'a> {
 }
 
 impl OperationId {
-    /// Returns whether this operation has to do the periodic work.
+    /// Returns whether this operation on a cache file has to do the periodic work.
     #[inline]
     pub(in crate::file) fn is_due(self, mask: u64) -> bool {
         self.0 & mask == 0
     }
 
-    /// Returns whether this operation may have begun within another one of the same thread.
+    /// Returns whether this operation on a cache file may have begun within another operation of
+    /// the same thread.
     pub(in crate::file) fn may_be_nested(self) -> bool {
         self.0 >= WITHOUT_MARK
     }
@@ -143,7 +148,7 @@ fn mark_of(page: &MarkPages, thread: usize) -> &AtomicU64 {
     page.word(LINE_WORDS * (1 + thread))
 }
 
-/// The operations of other threads that were in progress at some moment.
+/// The operations of this process's threads on cache files that were in progress at one moment.
 #[derive(Debug)]
 pub(in crate::file) struct PendingOperations {
     /// The threads with operations in progress, and their marks.
@@ -152,8 +157,8 @@ pub(in crate::file) struct PendingOperations {
 }
 
 impl PendingOperations {
-    /// Returns the running operations of all threads that may have begun before this thread's last writes to
-    /// memory; one of this thread is among them if there is one; `None` if the kernel does not support the needed barrier.
+    /// Returns the running operations of this process's threads that may have begun before the calling thread's last
+    /// writes to memory; `None` if the kernel does not support the needed barrier.
     pub(in crate::file) fn of(page: &MarkPages) -> Option<Self> {
         if !order_all_threads() {
             return None;
@@ -163,7 +168,7 @@ impl PendingOperations {
         Some(Self { marks, is_shared: true })
     }
 
-    /// Returns whether all of these operations have ended.
+    /// Returns whether all operations of threads that were in progress have ended.
     pub(in crate::file) fn are_over(&mut self, page: &MarkPages) -> bool {
         self.marks.retain(|(thread, mark)| mark_of(page, *thread).load(Ordering::Acquire) == *mark);
         self.is_shared &= mark_of(page, NUMBERS).load(Ordering::Acquire) & ACTIVE > 0;

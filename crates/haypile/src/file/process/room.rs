@@ -67,7 +67,7 @@ fn check_memory(path: &Path, file: &File, bytes: u64) -> Result<(), FileError> {
     }
 }
 
-/// Allocates disk space for all of a new file.
+/// Allocates disk space for the whole of a new cache file.
 pub(in crate::file) fn reserve(path: &Path, file: &File, bytes: u64) -> Result<(), FileError> {
     let reserved = match allocate(file, 0..bytes) {
         Err(error) if is_unsupported(&error) && filesystem::keeps_zeros(file) => {
@@ -79,8 +79,8 @@ pub(in crate::file) fn reserve(path: &Path, file: &File, bytes: u64) -> Result<(
     reserved.map_err(|error| failed(path, bytes, error))
 }
 
-/// Returns the error for a file whose space could not be allocated, or for a system call that
-/// failed for another reason.
+/// Returns the error for a new cache file whose disk space could not be allocated, or for a system
+/// call that failed for another reason.
 pub(in crate::file) fn failed(path: &Path, bytes: u64, source: io::Error) -> FileError {
     let path = path.to_owned();
     match errno(&source) {
@@ -91,8 +91,8 @@ pub(in crate::file) fn failed(path: &Path, bytes: u64, source: io::Error) -> Fil
     }
 }
 
-/// Allocates the holes that a copied file has: on a full disk, writing to them later would be a
-/// SIGBUS.
+/// Allocates disk space for the holes of a cache file that was copied: on a full disk, a later
+/// write to them would raise SIGBUS.
 pub(in crate::file) fn fill_holes(
     path: &Path,
     file: &File,

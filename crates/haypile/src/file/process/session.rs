@@ -34,7 +34,7 @@ use crate::mutant;
 /// have been lost with the power.
 const SKIPPED_AT_ONCE: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 32;
 
-/// The reason why a process only reads the file, though it asked to write.
+/// The reason why a process only reads a cache file, though it asked to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum ReadsOnly {
     /// Other processes have all owner slots.
@@ -43,28 +43,31 @@ pub(in crate::file) enum ReadsOnly {
     LowSpace,
 }
 
-/// A mapped cache file, and the owner slots that this process has in it: a session.
+/// A session: a mapped cache file, and the owner slots (entries in the file's table of users) that
+/// this process has in it.
 #[derive(Debug)]
 pub(in crate::file) struct Session {
     pub(in crate::file) area: Area<Mapped>,
     pub(in crate::file) header: Header,
-    /// The owner slots of this process; `None` if it only reads the file.
+    /// The owner slots of this process in the cache file; `None` if it only reads the file.
     pub(in crate::file) owners: Option<Owners>,
     pub(in crate::file) reads_only: Option<ReadsOnly>,
-    /// Whether the free space of the file system has to be checked from time to time.
+    /// Whether the free space of the cache file's file system has to be checked from time to time.
     pub(in crate::file) is_watched: bool,
-    /// The values of this session that are being read in place.
+    /// The segments of the cache file in which this session reads values in place, so that they are
+    /// not recycled.
     pub(in crate::file) pins: Pins,
-    /// The entries whose checksums were verified in this session, for reads that verify each entry
-    /// once.
+    /// The entries of the cache file whose checksums this session has verified, for reads that
+    /// verify each entry once.
     pub(in crate::file) verified: Verified,
     /// The number of claims, which outlive an operation and use the file.
     holds: Arc<AtomicUsize>,
-    /// Whether the file's directory entry was flushed to disk.
+    /// Whether the directory entry of the cache file was flushed to disk.
     pub(in crate::file) is_name_durable: AtomicBool,
     process: u32,
     leaving: Mutex<LeaveProgress>,
-    /// The previous session of this process, which other threads may still be using.
+    /// The previous session (opening of the cache file) of this process, which other threads may
+    /// still be using.
     pub(in crate::file) before: AtomicPtr<Session>,
 }
 
@@ -78,7 +81,7 @@ struct LeaveProgress {
     in_progress: Option<PendingOperations>,
 }
 
-/// A hold that keeps a session open for something that uses the file beyond one operation; released
+/// A guard that keeps a session (a mapped cache file) open for longer than one operation; released
 /// on drop.
 #[derive(Debug)]
 pub(in crate::file) struct SessionHold(Arc<AtomicUsize>);
@@ -90,8 +93,8 @@ impl Drop for SessionHold {
 }
 
 impl Session {
-    /// Opens the file at a path, or creates it; if another process creates it at the same time,
-    /// opens that one.
+    /// Opens the cache file at a path, or creates it; if another process creates one at the same
+    /// time, opens that file.
     pub(in crate::file) fn open(
         path: &Path,
         wanted: &Wanted,
@@ -157,7 +160,8 @@ impl Session {
         })
     }
 
-    /// Counts entries again where the stored counts are wrong, if this process writes.
+    /// Counts the entries of the cache file again if the stored counts are wrong, and if this
+    /// process may write.
     pub(in crate::file) fn recount(&self, now_ms: impl Fn() -> u64) {
         let Some(owners) = &self.owners else { return };
         note_deaths(&self.area);
@@ -170,8 +174,8 @@ impl Session {
         }
     }
 
-    /// Returns the reason why this process only reads the file, though it asked to write; `None` if
-    /// it writes.
+    /// Returns the reason why this process only reads the cache file, though it asked to write;
+    /// `None` if it writes.
     pub(in crate::file) fn why_it_only_reads(&self, path: &Path) -> Option<FileError> {
         Some(match self.reads_only? {
             ReadsOnly::Crowded => self.crowded_out(path),
@@ -179,7 +183,7 @@ impl Session {
         })
     }
 
-    /// Returns the error of a write while the file system has too little free space.
+    /// Returns the error of a write while the cache file's file system has too little free space.
     pub(in crate::file) fn low_space(&self, path: &Path) -> FileError {
         let free_bytes = self.space().map_or(0, |space| space.free_bytes);
         FileError::LowSpace { path: path.to_owned(), free_bytes, needed_bytes: self.needed_bytes() }
@@ -202,25 +206,28 @@ impl Session {
         self.area.ground.kernel.with_file(|file| Ok(filesystem::free_space(file))).ok().flatten()
     }
 
-    /// Returns the number of free bytes on the file system below which this process only reads.
+    /// Returns the number of free bytes on the file system below which this process only reads the
+    /// cache file.
     pub(in crate::file) fn needed_bytes(&self) -> u64 {
         FreeSpace::needed_bytes(self.area.geometry.file_bytes)
     }
 
-    /// Returns whether free space is so low that a write could wait for it without end.
+    /// Returns whether free space on the cache file's file system is so low that a write could wait
+    /// for it without end.
     pub(in crate::file) fn has_low_space(&self) -> bool {
         let is_low = |space: FreeSpace| space.is_low(self.area.geometry.file_bytes);
         self.is_watched && self.space().is_some_and(is_low)
     }
 
-    /// Returns a hold that keeps the session open for something that uses the file beyond one
+    /// Returns a guard that keeps this session (the mapped cache file) open for longer than one
     /// operation.
     pub(in crate::file) fn hold(&self) -> SessionHold {
         self.holds.fetch_add(1, Ordering::Relaxed);
         SessionHold(Arc::clone(&self.holds))
     }
 
-    /// Gives back the owner slots of this process in the session's file.
+    /// Gives back the owner slots (entries in the table of users) of this process in the session's
+    /// cache file.
     pub(in crate::file) fn leave_slots(&self) {
         if let Some(owners) = &self.owners {
             // Waits for threads that write.
@@ -230,9 +237,9 @@ impl Session {
         }
     }
 
-    /// Unmaps the file of a closed session, unless values of it are read in place; returns whether
-    /// nothing uses the session any more. Threads that may still be using it find an empty file at
-    /// the same addresses.
+    /// Unmaps the cache file of a closed session, unless values of it are read in place; returns
+    /// whether nothing uses the session any more. Threads that may still be using it find an empty
+    /// file at the same addresses.
     pub(in crate::file) fn let_go(&self, page: &MarkPages) -> bool {
         let mut leaving = self.leaving.lock();
         if !leaving.has_left {
@@ -255,9 +262,9 @@ impl Session {
         is_unused && !mutant::is_on("sessions-never-freed")
     }
 
-    /// Unmaps the file of a session that a forked child has inherited, unless values of it are read
-    /// in place; returns whether it did. The session itself stays, because a thread of the parent
-    /// may have been changing it during the fork.
+    /// Unmaps the cache file of a session that a forked child has inherited, unless values of it
+    /// are read in place; returns whether it did. The session itself stays, because a thread of the
+    /// parent may have been changing it during the fork.
     pub(in crate::file) fn abandon_inherited(&self) -> bool {
         if !self.pins.close() {
             return false;

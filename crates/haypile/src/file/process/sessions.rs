@@ -30,8 +30,8 @@ const OPENING: usize = 1;
 /// The free space of a file system that has to be watched is asked for once in this time.
 const WATCH_PERIOD: Duration = Duration::from_secs(1);
 
-/// The sessions of this process with the file at one path: a new one is opened in a forked child,
-/// and when the file is replaced.
+/// The sessions (mapped cache files) of this process for one path: a new session is opened in a
+/// forked child, and when the file is replaced.
 #[derive(Debug)]
 pub(in crate::file) struct Sessions {
     page: MarkPages,
@@ -50,7 +50,8 @@ pub(in crate::file) struct Sessions {
     watched_ns: AtomicU64,
 }
 
-/// The right to compute a key's value, which keeps the session that it belongs to open.
+/// The exclusive right to compute a key's value, which keeps the session (the mapped cache file)
+/// that it belongs to open.
 #[derive(Debug)]
 pub(in crate::file) struct HeldClaim<'a> {
     // Released before it stops to hold the session.
@@ -58,7 +59,8 @@ pub(in crate::file) struct HeldClaim<'a> {
     _hold: SessionHold,
 }
 
-/// The outcome of claiming the right to compute a key's value.
+/// The outcome of claiming the exclusive right to compute a key's value: held, taken by another
+/// process, or no room for the claim.
 #[derive(Debug)]
 pub(in crate::file) enum ClaimOutcome<'a> {
     Held(HeldClaim<'a>),
@@ -115,28 +117,30 @@ impl Sessions {
         ptr::with_exposed_provenance_mut(usize::try_from(address).expect("an address"))
     }
 
-    /// Begins an operation; no session that it gets is freed until it ends.
+    /// Begins an operation (such as a read or write) on the cache file; no session (mapped file)
+    /// that it gets is freed until it ends.
     #[inline]
     pub(in crate::file) fn begin(&self) -> OperationGuard<'_> {
         OperationGuard::begin(&self.page)
     }
 
-    /// Begins an operation like [`begin`](Self::begin), for a thread that may never begin another:
+    /// Begins an operation on the cache file like [`begin`](Self::begin), for a thread that may
+    /// never begin another:
     /// the thread gets no number, and so no owner slot of its own.
     pub(in crate::file) fn begin_in_passing(&self) -> OperationGuard<'_> {
         OperationGuard::begin_in_passing(&self.page)
     }
 
-    /// Returns the size of the file in bytes, as last seen by this process, or by its parent before
-    /// a fork.
+    /// Returns the size of the cache file in bytes, as last seen by this process, or by its parent
+    /// before a fork.
     pub(in crate::file) fn file_bytes(&self) -> u64 {
         let _using = self.begin_in_passing();
         // SAFETY: no session is freed that was the latest when an operation began, and `open` puts the first.
         unsafe { &*self.latest.load(Ordering::Acquire) }.header.geometry.file_bytes
     }
 
-    /// Makes every later operation call [`attend`](Self::attend), because the store is closed;
-    /// returns whether this call closed it.
+    /// Marks the store as closed, so that every later operation calls [`attend`](Self::attend);
+    /// returns whether this call closed the store.
     pub(in crate::file) fn close(&self) -> bool {
         let is_new = !self.is_closed.swap(true, Ordering::SeqCst);
         self.looks.store(LookPeriod::EachOperation.mask(), Ordering::SeqCst);
@@ -148,13 +152,15 @@ impl Sessions {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Returns whether an operation has to call [`attend`](Self::attend), which does periodic work.
+    /// Returns whether an operation on the cache file has to call [`attend`](Self::attend), which
+    /// does periodic work.
     #[inline]
     pub(in crate::file) fn is_due(&self, operation: OperationId) -> bool {
         operation.is_due(self.looks.load(Ordering::Relaxed))
     }
 
-    /// Returns the current session of this process with the file.
+    /// Returns the current session (the mapped cache file and this process's slots in it) of this
+    /// process.
     #[inline]
     pub(in crate::file) fn get<'a>(
         &'a self,
@@ -200,7 +206,7 @@ impl Sessions {
         Ok(unsafe { &*self.current() })
     }
 
-    /// Does the periodic work of a session, such as checking whether the file was replaced, on
+    /// Does periodic work for the cache file, such as checking whether the file was replaced, on
     /// behalf of all threads.
     ///
     /// # Errors
@@ -221,7 +227,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// Does the periodic work of a process that writes, such as checking free space.
+    /// Does the rarer periodic work for the cache file: opens it again if it was replaced, and
+    /// takes or gives back owner slots.
     pub(in crate::file) fn look(&self, operation: OperationId, now_ms: impl Fn() -> u64) {
         let current = self.current();
         if current.is_null() || !self.has_root() {
@@ -325,7 +332,7 @@ impl Sessions {
         }
     }
 
-    /// Locks the segment of an entry that was found, for reading it in place, as
+    /// Locks the segment of a found entry, for reading its value in place, as
     /// [`Lookup::pin`](crate::file::operations::read::Lookup::pin) does. The lock keeps the session
     /// open.
     #[expect(clippy::unused_self, reason = "what is returned does not outlive it")]

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of thread numbers that are given to one thread at a time.
+/// The number of thread numbers that are given to one thread of this process at a time.
 pub(in crate::file) const NUMBERS: usize = 1024;
 /// The number of threads beyond these, and of one that is ending: no owner is theirs alone.
 const NONE_OF_ITS_OWN: usize = NUMBERS;
@@ -50,15 +50,15 @@ thread_local! {
     static OWNED: Number = Number::take();
 }
 
-/// Returns the number of this thread. Of the threads of this process that live at the same time, no
-/// two have the same number below 1,024.
+/// Returns the number of the calling thread among those of this process. Of the threads of this
+/// process that live at the same time, no two have the same number below 1,024.
 #[inline]
 pub(in crate::file) fn number() -> usize {
     let number = CACHED.get();
     if number == UNKNOWN { take() } else { number }
 }
 
-/// Returns the number of this thread if it is below [`NUMBERS`] and was asked for before; else `NUMBERS` or more.
+/// Returns the number of this thread if it already has one below [`NUMBERS`]; otherwise `NUMBERS` or more.
 #[inline]
 pub(in crate::file) fn known_number() -> usize {
     CACHED.get()
