@@ -21,12 +21,12 @@ use crate::store::Store;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::write::WriteMode;
 
-/// The largest number of groups that one entry can be in.
+/// The largest number of groups (for joint invalidation) that one entry can be in.
 pub(crate) const MAX_GROUPS: usize = 64;
-/// The length of the longest name of a group, in bytes.
+/// The length of the longest name of a group of entries, in bytes.
 pub(crate) const MAX_GROUP_BYTES: usize = 250;
 /// The smallest and the largest number of words that a store may have for the last invalidations of
-/// its groups.
+/// its groups of entries.
 pub(crate) const WORDS: std::ops::RangeInclusive<u64> = 8..=1 << 24;
 
 /// The length of a word in bytes.
@@ -40,7 +40,7 @@ const FIXED_WORDS: usize = 2;
 pub(crate) struct Hashes(Vec<u32>);
 
 impl Hashes {
-    /// Returns the hashes of these names of groups, for a store.
+    /// Returns the hashes of the names of groups of entries in a store.
     ///
     /// # Errors
     ///
@@ -53,8 +53,8 @@ impl Hashes {
         Ok(Self(hashes))
     }
 
-    /// Returns whether one of the groups was invalidated after invalidation number `number`,
-    /// according to the stored words of their hashes.
+    /// Returns whether one of these groups of entries was invalidated after invalidation number
+    /// `number`, according to the stored words of their hashes.
     pub(crate) fn are_invalid_since(
         &self,
         number: u64,
@@ -63,8 +63,9 @@ impl Hashes {
         self.0.iter().any(|hash| word_of_group(*hash) > number)
     }
 
-    /// Appends marks (the hashes of its groups, and `number`) to a value, and returns the marks'
-    /// length. Value and marks together are a multiple of a word's length.
+    /// Appends to a value its marks (the hashes of its groups, and the number of an invalidation),
+    /// and returns the marks' length in bytes. Value and marks together are a multiple of a word's
+    /// length.
     pub(crate) fn mark(&self, value: &mut Vec<u8>, number: u64) -> usize {
         let before = value.len();
         value.resize(before.next_multiple_of(WORD_BYTES), 0);
@@ -79,14 +80,14 @@ impl Hashes {
         bytes
     }
 
-    /// Returns the largest number of bytes that the marks of these groups take after a value.
+    /// Returns the largest number of bytes that the hashes of these groups take after a value.
     pub(crate) fn most_bytes(&self) -> usize {
         WORD_BYTES * (1 + FIXED_WORDS + self.0.len().div_ceil(2))
     }
 }
 
-/// Returns an error if there are more groups than an entry can have, or if the name of one has an
-/// invalid length.
+/// Returns an error if these are more groups than an entry can be in, or if the name of a group has
+/// an invalid length.
 pub(crate) fn check(store: &dyn Store, groups: &[&[u8]]) -> Result<()> {
     let longest = groups.iter().map(|group| group.len()).max().unwrap_or(1);
     let shortest = groups.iter().map(|group| group.len()).min().unwrap_or(1);
@@ -97,7 +98,7 @@ pub(crate) fn check(store: &dyn Store, groups: &[&[u8]]) -> Result<()> {
     Err(Error::Group { groups: groups.len(), group_bytes, store: store.describe() })
 }
 
-/// Returns the number for the marks of an entry: that of the last invalidation when its lease was
+/// Returns the number of the last invalidation to store with an entry in groups: when its lease was
 /// granted, or now without a lease.
 pub(crate) fn number(mode: WriteMode, clock: impl FnOnce() -> u64) -> u64 {
     match mode {
@@ -107,21 +108,23 @@ pub(crate) fn number(mode: WriteMode, clock: impl FnOnce() -> u64) -> u64 {
     }
 }
 
-/// Returns the hash of a group's name, which selects the word of its last invalidation.
+/// Returns the hash of the name of a group of entries, which selects the word that records the
+/// group's last invalidation.
 pub(crate) fn hash(group: &[u8], seed: u64) -> u32 {
     let hash = xxh3_64_with_seed(group, seed) >> 32;
     u32::try_from(hash).expect("the upper half")
 }
 
-/// Returns the number of the word in which invalidations of groups with this hash are recorded.
+/// Returns the index, among `words` words, of the word that records invalidations of groups with
+/// this hash.
 #[inline]
 pub(crate) fn word_of(hash: u32, words: u32) -> u32 {
     let wide = u64::from(hash) * u64::from(words);
     u32::try_from(wide >> 32).expect("less than the number of words")
 }
 
-/// The count of invalidations, and the word of each group's last one, of a store that belongs to
-/// one process. They take no memory until the first group is named.
+/// The last invalidations of the groups of entries in a store that belongs to one process: a count,
+/// and a word for each group's last one. The words take no memory until the first group is named.
 #[derive(Debug)]
 pub(crate) struct Words {
     clock: AtomicU64,
@@ -132,16 +135,16 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// Returns a count of invalidations and words of groups for a store of this size; the words
-    /// have no memory yet.
+    /// Returns the record of group invalidations for a store of this size; its words have no memory
+    /// yet.
     pub(crate) fn for_bytes(capacity_bytes: u64) -> Self {
         let count = (capacity_bytes / BYTES_PER_WORD).clamp(FEWEST_WORDS, MOST_WORDS);
         let count = usize::try_from(count).expect("at most MOST_WORDS");
         Self { clock: AtomicU64::new(0), numbers: OnceLock::new(), count }
     }
 
-    /// Allocates the words for groups; if there is no memory for them, returns the number of bytes
-    /// that they would take.
+    /// Allocates the words that record invalidations of groups; if there is no memory, returns the
+    /// number of bytes that they would take.
     pub(crate) fn begin(&self) -> Result<(), usize> {
         if self.numbers.get().is_none() {
             let mut numbers = Vec::new();
@@ -154,7 +157,7 @@ impl Words {
         Ok(())
     }
 
-    /// Returns the number of the last invalidation of any group of the store.
+    /// Returns the number of the last invalidation of any group of entries in the store.
     pub(crate) fn clock(&self) -> u64 {
         self.clock.load(Ordering::Acquire)
     }
@@ -167,8 +170,8 @@ impl Words {
         }
     }
 
-    /// Returns whether a group of an entry with these marks was invalidated after the entry was
-    /// written. Damaged marks count as invalidated.
+    /// Returns whether a group of an entry with these marks (hashes of groups after its value) was
+    /// invalidated after the entry was written. Damaged marks count as invalidated.
     pub(crate) fn are_invalid(&self, marks: &[u8]) -> bool {
         let Some(read) = Marks::at_end_of(marks) else { return true };
         // One word tells it of most entries where little is invalidated.
@@ -184,8 +187,8 @@ impl Words {
         })
     }
 
-    /// Returns the number of the last invalidation of a group, or of another group that shares its
-    /// word; zero before the first.
+    /// Returns the number of the last invalidation of the group with this hash, or of another group
+    /// that shares its word; zero before the first.
     pub(crate) fn number_of(&self, hash: u32) -> u64 {
         self.word(hash).map_or(0, |word| word.load(Ordering::Acquire))
     }
@@ -206,18 +209,19 @@ const MOST_WORDS: u64 = 1 << 20;
 /// invalidation before it was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Marks {
-    /// The number of the last invalidation of any group when the data that the entry was computed
-    /// from was read.
+    /// The number of the last invalidation of any group when the data from which the entry was
+    /// computed was read.
     pub(crate) number: u64,
     groups: usize,
-    /// The length of the marks in bytes, with the padding that fills the value up to whole words.
+    /// The length in bytes of the marks (hashes of groups) after a value, with the padding that
+    /// fills the value up to whole words.
     pub(crate) bytes: usize,
 }
 
 impl Marks {
-    /// Reads the marks of groups at the end of `bytes` bytes, which are a value and its marks.
-    /// `word` returns a word by its distance from the end, one for the last, and is never called
-    /// for one before the first. Returns `None` for damaged marks.
+    /// Reads the marks (hashes of groups) at the end of `bytes` bytes, which are a value and its
+    /// marks. `word` returns a word by its distance from the end, one for the last, and is never
+    /// called for one before the first. Returns `None` for damaged marks.
     #[inline]
     pub(crate) fn read(bytes: u64, word: impl Fn(usize) -> u64) -> Option<Self> {
         if bytes < (FIXED_WORDS * WORD_BYTES) as u64 || !bytes.is_multiple_of(WORD_BYTES as u64) {
@@ -233,13 +237,13 @@ impl Marks {
         is_possible.then_some(marks)
     }
 
-    /// Reads the marks of groups at the end of a value.
+    /// Reads the marks (hashes of groups) at the end of a value.
     pub(crate) fn at_end_of(bytes: &[u8]) -> Option<Self> {
         Self::read(bytes.len() as u64, |back| word_from_end(bytes, back))
     }
 
-    /// Returns whether a group of the entry was invalidated after the entry's number, according to
-    /// the stored words of the groups.
+    /// Returns whether a group of the entry with these marks was invalidated after the entry was
+    /// computed, according to the stored words of the groups.
     #[inline]
     pub(crate) fn are_invalid(
         &self,
@@ -265,21 +269,21 @@ impl Marks {
         &bytes[bytes.len() - words * WORD_BYTES..].as_chunks().0[..self.groups]
     }
 
-    /// Returns the hashes of the groups of the entry with this value and marks.
+    /// Returns the hashes of an entry's groups from the bytes of its value and marks.
     pub(crate) fn groups_of(&self, bytes: &[u8]) -> Hashes {
         Hashes(self.hashes_in(bytes).iter().map(|hash| u32::from_le_bytes(*hash)).collect())
     }
 }
 
-/// Appends marks of the same groups, with a number that any later invalidation exceeds: for entries
-/// that are loaded into a new store.
+/// Appends to `renewed` the marks (hashes of groups) of an entry that is loaded into a new store,
+/// with an invalidation number that any later one exceeds.
 pub(crate) fn renew(marks: &[u8], renewed: &mut Vec<u8>) {
     if let Some(read) = Marks::at_end_of(marks) {
         read.groups_of(marks).mark(renewed, 0);
     }
 }
 
-/// Returns a word of `bytes` by its distance from their end.
+/// Returns an 8-byte word of `bytes` by its distance from their end, 1 for the last word.
 pub(crate) fn word_from_end(bytes: &[u8], back: usize) -> u64 {
     let at = bytes.len() - back * WORD_BYTES;
     u64::from_le_bytes(bytes[at..at + WORD_BYTES].try_into().expect("a word"))

@@ -12,8 +12,8 @@ pub(crate) const fn is_on(_name: &str) -> bool {
     false
 }
 
-/// Returns the memory order `order`, or a weaker one in a test build that switches on the defect
-/// `name`.
+/// Returns the memory order of an atomic access: `order`, or a relaxed one in a test build that
+/// switches on the defect `name`.
 #[inline]
 pub(crate) fn order(name: &str, order: Ordering) -> Ordering {
     if is_on(name) { Ordering::Relaxed } else { order }

@@ -34,7 +34,7 @@ pub struct NoneStore {
 }
 
 impl NoneStore {
-    /// Returns a store that holds nothing.
+    /// Returns a store that accepts every write and retains nothing.
     pub fn new() -> Self {
         Self::default()
     }

@@ -28,36 +28,38 @@ enum HeldValue<'a> {
 }
 
 impl<'a> Pinned<'a> {
-    /// Returns a pinned value that owns a copy.
+    /// Returns a value read from a cache that owns its bytes, as a copy.
     pub fn copied(value: Vec<u8>, hit: Hit) -> Self {
         Self { hit, value: HeldValue::Copied(value) }
     }
 
-    /// Returns a pinned value that owns a copy because no further segment of its file could be
-    /// locked for reading in place.
+    /// Returns a value read from a cache that owns a copy of its bytes because no further segment
+    /// of its file could be locked for reading in place.
     pub(crate) fn out_of_pins(value: Vec<u8>, hit: Hit) -> Self {
         Self { hit, value: HeldValue::OutOfPins(value) }
     }
 
-    /// Returns a pinned value whose bytes `guard` keeps in place until it is dropped.
+    /// Returns a value read from a cache whose bytes stay in the cache's memory, kept by `guard`
+    /// until it is dropped.
     pub fn in_place(guard: impl AsRef<[u8]> + Send + Sync + 'a, hit: Hit) -> Self {
         Self { hit, value: HeldValue::InPlace(Box::new(guard)) }
     }
 
-    /// Returns a pinned value in memory that other processes share, which `guard` keeps in place
-    /// until it is dropped.
+    /// Returns a value read from a cache whose bytes stay in memory that processes share, kept by
+    /// `guard` until it is dropped.
     pub(crate) fn shared(guard: impl AsRef<[u8]> + Send + Sync + 'a, hit: Hit) -> Self {
         Self { hit, value: HeldValue::Shared(Box::new(guard)) }
     }
 
-    /// Returns a pinned value that is the beginning of another one.
+    /// Returns a pinned value that consists of the first `value_bytes` bytes of another pinned
+    /// value.
     pub(crate) fn part_of(other: Self, value_bytes: usize, hit: Hit) -> Self {
         let is_shared = matches!(other.value, HeldValue::Shared(_));
         let part = Part { of: other, value_bytes };
         if is_shared { Self::shared(part, hit) } else { Self::in_place(part, hit) }
     }
 
-    /// Returns the properties of the entry at the time of reading.
+    /// Returns the properties of the entry (version, time to live) when its value was read.
     pub fn hit(&self) -> Hit {
         self.hit
     }
@@ -133,7 +135,7 @@ impl OwnedPinned {
         }
     }
 
-    /// Returns the properties of the entry at the time of reading.
+    /// Returns the properties of the entry (version, time to live) when its value was read.
     pub fn hit(&self) -> Hit {
         self.value.borrow_dependent().hit()
     }

@@ -19,7 +19,7 @@ use crate::call::Call;
 /// Attempts to create a file that is locked before another writer takes it for a leftover.
 const ATTEMPTS: usize = 16;
 
-/// The form of names for temporary files: a random part stands between prefix and suffix.
+/// The form of the names of temporary files: a random part between a prefix and a suffix.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Naming {
     pub(crate) prefix: &'static str,

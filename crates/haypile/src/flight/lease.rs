@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::mutant;
 use crate::sync::Mutex;
 
-/// The leases on one key: rights to store its value that end when the key changes.
+/// The leases on one key: rights to store its computed value, which end when the key changes.
 #[derive(Debug, Default)]
 pub(super) struct Leases {
     /// Number of leases granted, which is also the number of the last one.
@@ -32,14 +32,15 @@ pub(super) struct Leases {
 #[derive(Debug, Default)]
 struct Revoked(Mutex<u64>);
 
-/// The right to store the value of a key, until the key changes.
+/// The right to store the computed value of a key, until the key changes.
 #[derive(Debug)]
 pub(super) struct Lease {
     number: u64,
     revoked: Arc<Revoked>,
 }
 
-/// A step that revokes all leases that were granted on a key before it was created.
+/// A pending revocation of all leases that were granted on a key before its creation, to be
+/// performed outside a lock.
 pub(super) struct Revocation {
     up_to: u64,
     revoked: Arc<Revoked>,
@@ -55,32 +56,34 @@ impl Leases {
         Lease { number: self.granted, revoked: Arc::clone(&self.revoked) }
     }
 
-    /// Takes back one lease on the key, and returns whether no other is in use.
+    /// Counts one lease on the key as no longer in use, and returns whether it was the last one.
     pub(super) fn take_back(&mut self) -> bool {
         self.in_use -= 1;
         self.in_use == 0
     }
 
-    /// Returns the step that revokes all leases granted so far. It is separate because it may wait
-    /// for a store, which must not happen under the lock of the table of keys.
+    /// Returns a revocation, still to be performed, of all leases granted so far on the key. It is
+    /// separate because it may wait for a store, which must not happen under the lock of the table
+    /// of keys.
     pub(super) fn revocation(&self) -> Revocation {
         Revocation { up_to: self.granted, revoked: Arc::clone(&self.revoked) }
     }
 }
 
 impl Revocation {
-    /// Revokes the leases. Waits while a holder of one is storing its value.
+    /// Revokes the leases on the key that were granted before. Waits while a holder of one is
+    /// storing its value.
     pub(super) fn perform(&self) {
         self.perform_if(|| ((), true));
     }
 
-    /// Whether no lease was granted after this revocation was created.
+    /// Whether this revocation is of all leases on the key: none was granted after its creation.
     pub(super) fn is_of_all(&self, leases: &Leases) -> bool {
         self.up_to == leases.granted
     }
 
-    /// Calls `change`, and revokes the leases if it returns that something has changed. Holders of
-    /// leases store their values before this call or after it.
+    /// Calls `change`, which changes the key, and revokes the leases on the key if it returns that
+    /// the key has changed. Holders of leases store their values before this call or after it.
     pub(super) fn perform_if<R>(&self, change: impl FnOnce() -> (R, bool)) -> (R, bool) {
         let mut last = self.revoked.0.lock();
         let (result, has_changed) = change();
@@ -96,7 +99,8 @@ impl Lease {
         *self.revoked.0.lock() < self.number
     }
 
-    /// Calls `store`, unless the lease has been revoked. Changes of the key wait for `store`.
+    /// Calls `store`, which stores a computed value, unless this lease has been revoked. Changes of
+    /// the key wait for `store`.
     pub(super) fn unless_revoked(&self, store: impl FnOnce()) {
         let mut last = self.revoked.0.lock();
         if *last >= self.number && !mutant::is_on("outdated-value-is-stored") {
@@ -112,8 +116,8 @@ impl Lease {
         }
     }
 
-    /// Whether the holder of this lease is storing its value now, so that a change of the key would
-    /// wait.
+    /// Whether the holder of this lease is storing its computed value now, so that a change of the
+    /// key would wait.
     #[cfg(all(test, not(shuttle)))]
     pub(super) fn is_storing(&self) -> bool {
         self.revoked.0.is_locked()

@@ -71,7 +71,8 @@ enum FlightState {
     Abandoned,
 }
 
-/// The way in which the store protects the value that is being computed from concurrent changes.
+/// The way in which the store protects a value that is being computed from concurrent changes of
+/// its key: not yet, by a lease, or while it is stored.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Stage {
     /// The flight holds no lease of the store: none yet, or the store has none.
@@ -111,13 +112,15 @@ pub(crate) enum Need {
 }
 
 impl Need {
-    /// Returns how urgently a caller needs a computation, after a read that returned this, if it computes itself.
+    /// Returns how urgently a caller that computes itself needs a value, after a read that returned this hit or
+    /// miss.
     pub(crate) fn of(hit: Option<Hit>) -> Self {
         if hit.is_some() { Self::Next } else { Self::Now }
     }
 }
 
-/// The role of a thread that wants the value of a key: it computes, or it waits for the thread that does.
+/// The role of a thread that wants the value of a key: it computes the value, or it waits for the thread
+/// that does.
 pub(crate) enum Boarding {
     /// The caller has to compute the value, and to [`land`](Leader::land) it.
     Lead(Leader),
@@ -125,7 +128,7 @@ pub(crate) enum Boarding {
     Follow(Follower),
 }
 
-/// The outcome of waiting for another thread's computation.
+/// The outcome of waiting for a value that another thread computes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Waited {
     Landed(Vec<u8>),
@@ -135,8 +138,8 @@ pub(crate) enum Waited {
 }
 
 impl Flights {
-    /// Makes the calling thread the one that computes `key` (the leader), if nobody does or the
-    /// current computation does not help; otherwise makes it wait (a follower).
+    /// Makes the calling thread the one that computes the value of `key` (the leader), unless
+    /// another thread is doing so; then the caller waits for it (a follower).
     pub(crate) fn board(self: &Arc<Self>, key: &[u8], need: Need, computer: Computer) -> Boarding {
         let keys = self.keys.lock();
         if let Some(flight) = joined(&keys, key)
@@ -152,8 +155,9 @@ impl Flights {
         Boarding::Lead(leader)
     }
 
-    /// Starts another computation of a key in place of one that has been waited for too long, unless another thread
-    /// has done so already. The previous thread continues, and returns its value to those that still wait for it.
+    /// Starts another computation of a key's value in place of one for which callers have waited too long, unless
+    /// another thread has done so already. The previous thread continues, and returns its value to those that still
+    /// wait for it.
     pub(crate) fn overtake(
         self: &Arc<Self>,
         key: &[u8],
@@ -200,8 +204,8 @@ impl Flights {
         }
     }
 
-    /// Changes a key under a condition, and records the change if the condition held, as `has_held`
-    /// determines from the result. Otherwise no computed value is refused.
+    /// Changes a key under a condition, and, if the condition held (as `has_held` determines),
+    /// refuses to store values of the key whose computation began before the change.
     pub(crate) fn change_if<T>(
         &self,
         key: &[u8],
@@ -230,7 +234,8 @@ impl Flights {
         changed
     }
 
-    /// Records that every key is about to change, like [`note_change`](Self::note_change).
+    /// Records that every key is about to change (for a clearing), like
+    /// [`note_change`](Self::note_change).
     pub(crate) fn note_change_of_all(&self) {
         if self.is_quiet() {
             return;
@@ -242,8 +247,8 @@ impl Flights {
         }
     }
 
-    /// Whether a caller that comes now would wait for the same computation: it has not ended, and
-    /// the key has not changed.
+    /// Whether a new caller would wait for the same computation as this follower: it has not ended,
+    /// and the key has not changed.
     pub(crate) fn is_joined(&self, key: &[u8], follower: &Follower) -> bool {
         let keys = self.keys.lock();
         joined(&keys, key).is_some_and(|flight| Arc::ptr_eq(flight, &follower.flight))
@@ -259,7 +264,8 @@ impl Flights {
         }
     }
 
-    /// Returns the number of completed computations of `key`; it may include those of other keys.
+    /// Returns the number of completed computations of the value of `key`; it may include those of
+    /// other keys.
     pub(crate) fn landed(&self, key: &[u8]) -> u64 {
         self.counter(key).load(Ordering::SeqCst)
     }
@@ -276,14 +282,14 @@ impl Flights {
         self.going.load(Ordering::SeqCst) == 0
     }
 
-    /// Returns the number of threads that wait for the computation of `key`.
+    /// Returns the number of threads that wait for the computation of the value of `key`.
     #[cfg(all(test, not(shuttle)))]
     pub(crate) fn followers(&self, key: &[u8]) -> usize {
         let keys = self.keys.lock();
         joined(&keys, key).map_or(0, |flight| Arc::strong_count(flight) - 2)
     }
 
-    /// Returns whether a thread waits for the computation of `key` to end.
+    /// Returns whether a thread waits for the computation of the value of `key` to end.
     #[cfg(all(test, not(shuttle)))]
     pub(crate) fn is_awaited(&self, key: &[u8]) -> bool {
         let keys = self.keys.lock();
@@ -372,8 +378,8 @@ impl Flight {
     }
 }
 
-/// The right of a thread to compute a value. If it is dropped without a value, even by a panic, the
-/// waiting threads stop waiting.
+/// The right of one thread to compute the value of a key, for which other threads wait. If it is
+/// dropped without a value, even by a panic, the waiting threads stop waiting.
 pub(crate) struct Leader {
     flights: Arc<Flights>,
     key: Box<[u8]>,
@@ -385,7 +391,8 @@ pub(crate) struct Leader {
 }
 
 impl Leader {
-    /// Makes this thread start a queued computation, and returns whether the value is still wanted.
+    /// Makes this thread start a computation that was queued, and returns whether the value is
+    /// still wanted.
     pub(crate) fn start(&self) -> bool {
         if !self.is_own() || !self.lease.is_valid() {
             return false;
@@ -398,8 +405,8 @@ impl Leader {
         wanted
     }
 
-    /// Calls `store`, unless the key has changed since the computation began. A change of the key
-    /// waits for `store` to return.
+    /// Calls `store`, which stores the computed value, unless the key has changed since the
+    /// computation began. A change of the key waits for `store` to return.
     ///
     /// In a forked child it does nothing: the parent does not tell the child what it changes, and the child's
     /// own changes are noted in flights of its own.
@@ -409,19 +416,19 @@ impl Leader {
         }
     }
 
-    /// Records how the store protects the computed value from now on.
+    /// Records how the store protects the computed value from changes of the key from now on.
     pub(crate) fn set_stage(&self, stage: Stage) {
         if self.is_own() {
             *self.flight.stage.lock() = stage;
         }
     }
 
-    /// Returns how the store protects the value that is being computed.
+    /// Returns how the store protects the value that is being computed from changes of the key.
     pub(crate) fn stage(&self) -> Stage {
         if self.is_own() { *self.flight.stage.lock() } else { Stage::Free }
     }
 
-    /// Whether the key is unchanged since the computation began.
+    /// Whether the key is unchanged since the computation of its value began.
     pub(crate) fn is_current(&self) -> bool {
         !self.is_own() || self.lease.is_valid()
     }
@@ -486,12 +493,14 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    /// Returns how the store protects the value that the other thread computes.
+    /// Returns how the store protects the value that the other thread computes from changes of the
+    /// key.
     pub(crate) fn stage(&self) -> Stage {
         *self.flight.stage.lock()
     }
 
-    /// Registers a task to be woken when the computation ends, and returns whether it has ended already.
+    /// Registers a task to be woken when the other thread's computation ends, and returns whether it has
+    /// ended already.
     #[cfg(feature = "async")]
     pub(crate) fn wake_at_end(&self, task: &Waker) -> bool {
         // Held until the task is noted: a flight that ends then wakes it.

@@ -66,12 +66,12 @@ thread_local! {
 pub struct ForkGate(PhantomData<*const ()>);
 
 impl ForkGate {
-    /// The longest wait of a thread for a fork, and of a fork for threads, unless the binding sets
-    /// another.
+    /// The default of the longest time that a thread waits for the end of a fork before it uses a
+    /// cache, and that a fork waits for such threads.
     pub const PATIENCE: Duration = Duration::from_secs(1);
 
-    /// Enters the gate: while the returned guard lives, a fork waits for this thread. If a fork is
-    /// in progress, waits for its end, at most [`PATIENCE`](Self::PATIENCE).
+    /// Enters the fork gate to use a cache: while the returned guard lives, a fork waits for this
+    /// thread. If a fork is in progress, waits for its end, at most [`PATIENCE`](Self::PATIENCE).
     #[inline]
     pub fn enter() -> Self {
         if DEPTH.replace(DEPTH.get() + 1) == 0 {
@@ -80,8 +80,8 @@ impl ForkGate {
         Self(PhantomData)
     }
 
-    /// Calls a function of the program outside the gate, so that a fork does not wait for it. The
-    /// function may use caches, and fork.
+    /// Calls a function of the program outside the fork gate, so that a fork does not wait for it.
+    /// The function may use caches, and fork.
     pub fn outside<R>(function: impl FnOnce() -> R) -> R {
         /// Goes behind the gate again, even after a panic.
         struct Return(usize);
@@ -103,8 +103,8 @@ impl ForkGate {
         function()
     }
 
-    /// Prepares a fork, in the thread that forks: waits until no other thread is inside the gate,
-    /// for at most this long.
+    /// Prepares a fork, in the thread that forks: waits until no other thread is using a cache (is
+    /// inside the gate), for at most `at_most`.
     pub fn prepare(at_most: Duration) {
         FORKING.fetch_add(1, Ordering::SeqCst);
         if !mutant::is_on("fork-waits-for-nobody") {
@@ -114,15 +114,15 @@ impl ForkGate {
         values::copy_all();
     }
 
-    /// Ends a fork in the parent process; to be called there after `fork()`.
+    /// Ends a fork for the caches of the parent process; to be called there after `fork()`.
     pub fn in_parent() {
         #[cfg(target_os = "linux")]
         values::drop_copies();
         FORKING.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Ends a fork in the child process; to be called there after `fork()`. It only calls functions
-    /// that are safe in a signal handler.
+    /// Ends a fork for the caches of the child process; to be called there after `fork()`. It only
+    /// calls functions that are safe in a signal handler.
     pub fn in_child() {
         // The counts are those of the instant of the fork.
         let is_usable = threads_inside() == own() || mutant::is_on("child-trusts-what-was-in-use");
@@ -141,13 +141,14 @@ impl ForkGate {
         }
     }
 
-    /// Returns a number that differs between a process and its parent, and so shows a fork.
+    /// Returns the fork generation of this process: a number that differs between a process and its
+    /// parent.
     pub fn generation() -> u64 {
         GENERATION.load(Ordering::Relaxed)
     }
 
-    /// Whether this process may use a cache that was opened in this generation; `false` if another
-    /// thread was using a cache during a fork since then.
+    /// Whether this process may use a cache that was opened in this fork generation (a number that
+    /// each fork changes); `false` if another thread was using a cache during a fork since then.
     #[inline]
     pub fn is_usable(generation: u64) -> bool {
         generation >= USABLE_FROM.load(Ordering::Relaxed)
@@ -165,8 +166,8 @@ impl Drop for ForkGate {
     }
 }
 
-/// Lets a waiting fork proceed, if this thread is inside the gate. A thread that waits for another
-/// one calls it repeatedly, and so does not block forks.
+/// Lets a waiting fork proceed, if this thread is using a cache (is inside the fork gate). A thread
+/// that waits for another one calls it repeatedly, and so does not block forks.
 pub(crate) fn pass() {
     let is_awaited = is_inside() && FORKING.load(Ordering::SeqCst) > 0;
     if is_awaited && !mutant::is_on("waiting-thread-keeps-forks-waiting") {
@@ -174,7 +175,7 @@ pub(crate) fn pass() {
     }
 }
 
-/// Whether this thread is inside the gate, so that forks wait for it.
+/// Whether this thread is using a cache (is inside the fork gate), so that forks wait for it.
 pub(crate) fn is_inside() -> bool {
     DEPTH.get() > 0
 }

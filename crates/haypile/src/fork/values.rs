@@ -30,7 +30,8 @@ struct Values {
     next: u64,
 }
 
-/// A registered value whose pages are copied for the child at each fork, until this is dropped.
+/// A guard of a value in shared memory whose pages are copied for the child at each fork, until the
+/// guard is dropped.
 #[derive(Debug)]
 pub(crate) struct Kept(u64);
 
@@ -69,7 +70,8 @@ impl Drop for Kept {
     }
 }
 
-/// Copies the pages of all registered values, in the parent before a fork.
+/// Copies the memory pages of all values registered for forked children, in the parent before a
+/// fork.
 pub(super) fn copy_all() {
     // Another thread that holds a lock here is not behind the gate, and so this does not wait for it.
     let Some(ranges) = VALUES.get().and_then(|values| values.get().try_lock().map(|it| it.pages()))
@@ -84,7 +86,8 @@ pub(super) fn copy_all() {
     }
 }
 
-/// Frees the copied pages of registered values, in the parent after a fork.
+/// Frees the copied memory pages of values registered for forked children, in the parent after a
+/// fork.
 pub(super) fn drop_copies() {
     if let Some(mut copies) = COPIES.try_lock() {
         for copy in copies.drain(..) {
@@ -93,8 +96,8 @@ pub(super) fn drop_copies() {
     }
 }
 
-/// Maps the copied pages in place of the originals, in the child after a fork. It allocates and
-/// frees no memory.
+/// Maps the copied memory pages of registered values in place of the originals, in the child after
+/// a fork. It allocates and frees no memory.
 pub(super) fn use_copies() {
     if let Some(mut copies) = COPIES.try_lock() {
         while let Some(copy) = copies.pop() {

@@ -66,21 +66,21 @@ impl MemoryBuilder {
         }
     }
 
-    /// Sets the number of shards: a power of two up to [`MAX_SHARDS`]. `None` chooses up to eight
-    /// per processor, of at least 2 MiB each.
+    /// Sets the number of shards (parts with a lock each) of the memory store: a power of two up to
+    /// [`MAX_SHARDS`]. `None` chooses up to eight per processor, of at least 2 MiB each.
     #[must_use]
     pub fn shards(self, shards: impl Into<Option<usize>>) -> Self {
         Self { shards: shards.into(), ..self }
     }
 
-    /// Sets the eviction policy.
+    /// Sets the eviction policy of the memory store.
     #[must_use]
     pub fn policy(self, policy: PolicySpec) -> Self {
         Self { policy, ..self }
     }
 
-    /// Sets the life of entries that are written without a TTL of their own; `None` means forever.
-    /// Opening the store refuses zero.
+    /// Sets the default time to live (TTL) of entries, for writes that state none; `None` means
+    /// forever. Opening the store refuses zero.
     #[must_use]
     pub fn ttl(self, ttl: Option<Duration>) -> Self {
         Self { ttl, ..self }
@@ -114,9 +114,9 @@ impl MemoryBuilder {
         Self { fingerprint: Some(Arc::new(fingerprint)), ..self }
     }
 
-    /// Sets the seed of the default hash function, which is otherwise random. Two stores of one seed decide
-    /// alike, and like a simulation with `haypile_policy::rules::memory::fingerprint` of that seed. Whoever knows the seed can
-    /// choose keys that collide.
+    /// Sets the seed of the default hash function, which is otherwise random. Two stores with the same seed decide
+    /// alike, and like a simulation with `haypile_policy::rules::memory::fingerprint` of that seed. Whoever knows the
+    /// seed can choose keys that collide.
     #[must_use]
     pub fn hash_seed(self, seed: u64) -> Self {
         self.fingerprint(move |key| rules::fingerprint(key, seed))
@@ -129,7 +129,7 @@ impl MemoryBuilder {
         Self { persist: persist.into(), ..self }
     }
 
-    /// Opens the cache.
+    /// Opens the memory cache.
     ///
     /// # Errors
     ///
@@ -297,7 +297,7 @@ fn duration(duration: Duration) -> String {
     humantime::format_duration(duration).to_string().replace(' ', "")
 }
 
-/// The URL of a memory store without its size, which can change.
+/// The parts of a memory store's URL other than its size, which can change.
 #[derive(Debug)]
 pub(super) struct Name {
     options: Vec<(&'static str, String)>,
@@ -319,7 +319,7 @@ impl Name {
     }
 }
 
-/// The hash function of a store's keys.
+/// The hash function that a memory store applies to its keys.
 pub(super) enum KeyHasher {
     /// The function XXH3 with this seed.
     Seeded(u64),

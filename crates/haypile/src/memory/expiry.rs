@@ -36,7 +36,7 @@ const NEVER: u64 = u64::MAX;
 #[cfg(test)]
 const RESOLUTION_NS: u64 = 1 << TICK_BITS;
 
-/// The slots of entries that have a TTL, ordered by expiry.
+/// The slots of a memory store's entries that have a TTL, ordered by expiry.
 ///
 /// An entry is returned after its expiry, at most 2^20 ns later. The wheel takes 16 bytes per slot,
 /// and no memory before the first entry with a TTL.
@@ -61,19 +61,19 @@ impl Expiries {
         }
     }
 
-    /// Whether no entry has had a TTL since the last [`clear`](Self::clear).
+    /// Whether no entry has had an expiry since the last [`clear`](Self::clear) of all expiries.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.wheel.is_none()
     }
 
-    /// Returns the number of slots for whose expiries memory is allocated.
+    /// Returns the number of entry slots for whose expiries memory is allocated.
     #[inline]
     pub(super) fn slots(&self) -> usize {
         self.wheel.as_ref().map_or(0, |wheel| wheel.expires_ns.len())
     }
 
-    /// Returns the bytes of memory that the expiries of this number of slots take.
+    /// Returns the bytes of memory that the expiries of this number of entry slots take.
     pub(super) const fn bytes(slots: usize) -> usize {
         size_of::<Wheel>() + slots * (size_of::<u64>() + 2 * size_of::<Slot>())
     }
@@ -102,14 +102,15 @@ impl Expiries {
         self.wheel.as_mut()?.pop_expired(now_ns >> TICK_BITS, steps)
     }
 
-    /// Moves the expiry of slot `from` to slot `to`, which had none.
+    /// Moves the expiry of the entry in slot `from` to slot `to`, which had none.
     pub(super) fn relocate(&mut self, from: Slot, to: Slot) {
         if let Some(wheel) = &mut self.wheel {
             wheel.relocate(from, to);
         }
     }
 
-    /// Drops the slots from number `slots` on, none of which has an expiry.
+    /// Frees the memory for the expiries of entry slots from number `slots` on, none of which has
+    /// an expiry.
     pub(super) fn drop_slots(&mut self, slots: usize) {
         if let Some(wheel) = &mut self.wheel {
             wheel.links.drop_slots(slots);
@@ -118,12 +119,12 @@ impl Expiries {
         }
     }
 
-    /// Removes all expiries, and frees their memory.
+    /// Removes the expiries of all entries, and frees their memory.
     pub(super) fn clear(&mut self) {
         self.wheel = None;
     }
 
-    /// Returns the bytes of memory that the expiry times take.
+    /// Returns the bytes of memory that the expiries of all entries take.
     #[cfg(test)]
     pub(super) fn memory_bytes(&self) -> usize {
         self.wheel.as_ref().map_or(0, |wheel| {

@@ -50,7 +50,8 @@ pub(super) struct ReaderLine {
 }
 
 impl ReaderLine {
-    /// Returns the lines in which a store's threads count their reads.
+    /// Returns the cache lines in which the threads that read a memory store mark and count their
+    /// reads.
     pub(super) fn for_store() -> Arc<[Self]> {
         static LINES: OnceLock<usize> = OnceLock::new();
         let lines = *LINES.get_or_init(|| {
@@ -62,7 +63,7 @@ impl ReaderLine {
         (0..lines).map(|_| Self::default()).collect()
     }
 
-    /// Adds the hits and misses of all lines to the statistics.
+    /// Adds the hits and misses that threads have counted in their lines to the store's statistics.
     pub(super) fn add_to(lines: &[Self], stats: &mut Stats) {
         for line in lines.iter().filter(|_| !mutant::is_on("marked-readers-are-not-counted")) {
             stats[Event::Hit] += line.hits.load(Ordering::Relaxed);
@@ -83,7 +84,8 @@ impl ReaderLine {
     }
 }
 
-/// A readers-writer lock that can be biased towards readers.
+/// A readers-writer lock that can be biased towards readers: they then mark their own cache line
+/// instead of changing the lock.
 pub(super) struct BiasedLock<T> {
     /// The lock that writers hold, and readers that have not marked a line.
     lock: RwLock<()>,
@@ -104,8 +106,8 @@ pub(super) struct BiasedLock<T> {
 unsafe impl<T: Send + Sync> Sync for BiasedLock<T> {}
 
 impl<T> BiasedLock<T> {
-    /// Returns a biased lock around `value`. `number` is below `u32::MAX`, and the locks with the
-    /// same lines have different numbers.
+    /// Returns a readers-writer lock around `value`, in which readers use `lines`. `number` is
+    /// below `u32::MAX`, and the locks with the same lines have different numbers.
     pub(super) fn new(value: T, number: u32, lines: Arc<[ReaderLine]>) -> Self {
         Self {
             lock: RwLock::new(()),
@@ -138,12 +140,12 @@ impl<T> BiasedLock<T> {
         self.shared(ReadHold::Lock { _held: held })
     }
 
-    /// Waits for shared access to the lock's value.
+    /// Waits for shared access to the value of this readers-writer lock.
     pub(super) fn read(&self) -> ReadGuard<'_, T> {
         self.shared(ReadHold::Lock { _held: self.lock.read() })
     }
 
-    /// Waits for exclusive access to the lock's value.
+    /// Waits for exclusive access to the value of this readers-writer lock.
     #[inline]
     pub(super) fn write(&self) -> WriteGuard<'_, T> {
         let attempt = || if self.lock.is_locked() { None } else { self.lock.try_write() };
@@ -234,7 +236,8 @@ pub(super) struct ReadGuard<'a, T> {
 }
 
 impl<T> ReadGuard<'_, T> {
-    /// Counts a hit in this reader's line; returns whether the reader has a line.
+    /// Counts a hit of the cache in this reader's own cache line; returns `false`, uncounted, if
+    /// the reader has none.
     #[inline]
     pub(super) fn hit(&self) -> bool {
         let ReadHold::Line(line) = self.hold else { return false };
@@ -242,7 +245,8 @@ impl<T> ReadGuard<'_, T> {
         true
     }
 
-    /// Counts a miss in this reader's line; returns whether the reader has a line.
+    /// Counts a miss of the cache in this reader's own cache line; returns `false`, uncounted, if
+    /// the reader has none.
     #[inline]
     pub(super) fn missed(&self) -> bool {
         let ReadHold::Line(line) = self.hold else { return false };

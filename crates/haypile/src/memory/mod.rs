@@ -90,8 +90,8 @@ use shortage::Reserve;
 /// for those that choose keys.
 type Fingerprint = dyn Fn(&[u8]) -> u64 + Send + Sync;
 
-/// The store of a cache in the process; see the [module documentation](self). A [`MemoryBuilder`]
-/// opens it.
+/// A store that keeps its entries in the memory of this process; see the [module
+/// documentation](self). A [`MemoryBuilder`] opens it.
 ///
 /// Its TTLs have the resolution of the clock, nanoseconds. Touching an entry counts as a use. A
 /// pinned value stays in place.

@@ -111,7 +111,8 @@ impl<P: Policy> MemoryStore<P> {
         self.make_room(shard, bytes)
     }
 
-    /// Makes all shards refuse all operations from now on; returns whether any was still open.
+    /// Makes all shards of the memory store refuse operations from now on; returns whether any
+    /// shard was still open.
     pub(super) fn refuse_all(&self) -> bool {
         // Closes every shard, even after one that was open.
         self.shards.iter().fold(false, |was_open, shard| {
@@ -120,7 +121,7 @@ impl<P: Policy> MemoryStore<P> {
         })
     }
 
-    /// Deletes all entries of a closed store.
+    /// Deletes all entries of a closed memory store.
     pub(super) fn forget_all(&self) {
         for shard in &self.shards {
             shard.0.write().clear(&self.pool);

@@ -92,7 +92,7 @@ impl PersistOptions {
     }
 }
 
-/// The state of loading a store's snapshot, and of saving it.
+/// The state of loading a memory store's snapshot file, and of saving it.
 #[derive(Debug)]
 pub(super) struct Persistence {
     options: PersistOptions,
@@ -114,8 +114,8 @@ pub(super) struct Persistence {
 }
 
 impl Persistence {
-    /// Creates the state of a store's snapshot; returns an error for a file that could not be
-    /// written later.
+    /// Creates the state of loading and saving a snapshot file with these options; returns an error
+    /// for a file that could not be written later.
     pub(super) fn new(mut options: PersistOptions) -> io::Result<Self> {
         let folder = match options.path.parent() {
             Some(folder) if folder != Path::new("") => folder,
@@ -143,7 +143,8 @@ impl Persistence {
         self.process != process::generation()
     }
 
-    /// Whether the time of writing of each entry must be recorded.
+    /// Whether the store must record when each entry was written, because the snapshot leaves out
+    /// old entries.
     pub(super) fn needs_age(&self) -> bool {
         self.options.max_age.is_some()
     }
@@ -157,7 +158,7 @@ impl Persistence {
         self.warnings.lock().clone()
     }
 
-    /// Returns the users that can have written the snapshot that was loaded, where that may be another one than this:
+    /// Returns the users that can have written the snapshot that was loaded, if users other than this one may have:
     /// without `allow_shared` it is refused. Waits for the end of loading.
     pub(super) fn writers(&self) -> Vec<Writers> {
         if !self.options.allow_shared || self.is_inherited() {
@@ -388,7 +389,8 @@ impl<P: Policy> MemoryStore<P> {
     }
 }
 
-/// Returns a time of writing in seconds of the Unix epoch; 0 means "not recorded".
+/// Converts the time at which an entry was written to seconds of the Unix epoch; 0 means "not
+/// recorded".
 pub(super) fn seconds_since_epoch(time: SystemTime) -> u32 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u32::try_from(since.as_secs()).unwrap_or(u32::MAX)

@@ -3,9 +3,9 @@
 use crate::sync::atomic::{AtomicI64, Ordering};
 use haypile_policy::rules::memory as rules;
 
-/// The bytes of a store's size that no shard has taken. A shard takes bytes before it uses them and
-/// returns those that it does not need, so that the shards' bytes and this pool always add up to
-/// the size.
+/// The pool of free bytes of a memory store: those of its size that none of its shards has taken. A
+/// shard takes bytes before it uses them and returns those that it does not need, so that the
+/// shards' bytes and this pool always add up to the size.
 ///
 /// The pool only counts. The lock of the shard that claimed bytes orders their use, so operations
 /// here are relaxed.
@@ -21,8 +21,8 @@ impl Pool {
         Self { free_bytes: AtomicI64::new(signed(free_bytes)) }
     }
 
-    /// Takes `wanted_bytes` from the pool, or all that it has if that is at least `needed_bytes`;
-    /// otherwise nothing. Returns the number of bytes taken.
+    /// Takes `wanted_bytes` from the store's pool of free bytes, or all that it has if that is at
+    /// least `needed_bytes`; otherwise nothing. Returns the number of bytes taken.
     pub(super) fn claim(&self, needed_bytes: u64, wanted_bytes: u64) -> Option<u64> {
         let mut claimed = 0;
         let claim = |free: i64| {
@@ -37,7 +37,7 @@ impl Pool {
         self.free_bytes.fetch_add(signed(bytes), Ordering::Relaxed);
     }
 
-    /// Subtracts from the pool bytes that are still to be returned to it.
+    /// Subtracts from the store's pool of free bytes those that are still to be returned to it.
     pub(super) fn owe(&self, bytes: u64) {
         self.free_bytes.fetch_sub(signed(bytes), Ordering::Relaxed);
     }

@@ -61,7 +61,7 @@ impl<P: Policy> MemoryStore<P> {
         self.copy_hashed(self.key(key)?, buffer)
     }
 
-    /// Copies the value of a key into an empty buffer.
+    /// Copies the value of a key into an empty buffer, given the key's hash.
     #[inline]
     pub(super) fn copy_hashed(
         &self,
@@ -124,8 +124,8 @@ impl<P: Policy> MemoryStore<P> {
     }
 }
 
-/// A reader's hold on a record; when it is dropped, and the record has been removed, the record's
-/// bytes return to the pool.
+/// A reader's hold on a record (key and value); the bytes of a record that was removed in the
+/// meantime return to the store's pool when the hold is dropped.
 pub(super) struct PinnedRecord<'a> {
     /// The pin of the record; `None` only during drop.
     pin: Option<Pin>,

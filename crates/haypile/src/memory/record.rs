@@ -33,7 +33,7 @@ struct RecordHeader {
     expires_ns: AtomicU64,
 }
 
-/// The size of a record without its key and its value, in bytes.
+/// The size of a memory store's record (an entry) without its key and its value, in bytes.
 pub(super) const HEADER_BYTES: usize = size_of::<RecordHeader>();
 
 /// More holders than this mean that pins leak; if the count overflowed, memory in use could be
@@ -43,8 +43,8 @@ const MAX_HOLDERS: u32 = u32::MAX / 2;
 /// Cache lines of a record that are prefetched: enough for a value of 200 bytes.
 const PREFETCHED_LINES: usize = 4;
 
-/// The expiry of an entry in groups that never expires: every entry that can become invalid has an expiry, so that
-/// readers of others need no further check.
+/// The stored expiry of an entry that is in groups and never expires by time. Every entry that can become invalid
+/// has an expiry, so that readers of other entries need no further check.
 pub(super) const NEVER_IN_GROUPS: u64 = u64::MAX - 1;
 
 /// Where the lengths after the key's begin.
@@ -142,7 +142,7 @@ impl Hold {
     }
 }
 
-/// A new record of a memory store that no other thread has seen yet.
+/// A new record (key and value of an entry) of a memory store that no other thread has seen yet.
 #[derive(Debug)]
 pub(super) struct Draft(Record);
 
@@ -158,8 +158,8 @@ impl Draft {
         Some(draft)
     }
 
-    /// Copies a key, its value and the marks of its groups, which are whole words, into a new
-    /// record; `None` if no memory can be allocated.
+    /// Copies a key, its value and the hashes of its groups (marks), which are whole words, into a
+    /// new record; `None` if no memory can be allocated.
     ///
     /// # Panics
     ///
@@ -173,7 +173,7 @@ impl Draft {
         Some(draft)
     }
 
-    /// Allocates a record with a value of zeroes, to be written through
+    /// Allocates a record for a key with a value of zeroes, to be written through
     /// [`value_mut`](Self::value_mut).
     ///
     /// # Panics
@@ -234,19 +234,20 @@ impl Draft {
         }
     }
 
-    /// Returns the bytes of the value of a new record without marks of groups.
+    /// Returns the writable bytes of a new record's value. The record has no groups.
     pub(super) fn value_mut(&mut self) -> &mut [u8] {
         let spare = self.spare();
         // SAFETY: both constructors of a draft initialise its value.
         unsafe { slice::from_raw_parts_mut(spare.as_mut_ptr().cast(), spare.len()) }
     }
 
-    /// Returns the new record, whose version and expiry are not set yet.
+    /// Returns the new record (key and value), whose version and expiry are not set yet.
     pub(super) fn record(&self) -> &Record {
         &self.0
     }
 
-    /// Completes the record: from now on only its expiry changes.
+    /// Completes a new record by setting its version, expiry and time of writing; from now on only
+    /// its expiry changes.
     pub(super) fn place(self, version: u64, expires_ns: u64, written_s: u32) -> Record {
         let header = self.0.0.header();
         header.version.store(version, Ordering::Relaxed);
@@ -257,7 +258,8 @@ impl Draft {
     }
 }
 
-/// The key and value of an entry, with the store's metadata.
+/// A record of a memory store: the key and value of an entry, with metadata such as version and
+/// expiry.
 #[derive(Debug)]
 pub(super) struct Record(Hold);
 
@@ -277,19 +279,21 @@ impl Record {
         self.0.value()
     }
 
-    /// Returns the length of the record's key, and that of its value and marks together, in bytes.
+    /// Returns the length of the record's key, and that of its value with the hashes of its groups,
+    /// in bytes.
     #[inline]
     pub(super) fn lengths(&self) -> (usize, usize) {
         (self.0.key_bytes(), self.0.marked_bytes())
     }
 
-    /// Returns the marks of the record's groups; empty if it has none.
+    /// Returns the encoded hashes of the groups that the record's entry is in (its marks); empty if
+    /// it is in none.
     #[inline]
     pub(super) fn marks(&self) -> &[u8] {
         self.0.marks()
     }
 
-    /// Returns whether the entry is in groups.
+    /// Returns whether the record's entry is in groups, by which entries are invalidated together.
     #[inline]
     pub(super) fn has_groups(&self) -> bool {
         self.0.mark_bytes() > 0
@@ -299,8 +303,8 @@ impl Record {
         self.0.header().version.load(Ordering::Relaxed)
     }
 
-    /// Returns the expiry of the record in nanoseconds; `u64::MAX` and [`NEVER_IN_GROUPS`] mean
-    /// never.
+    /// Returns the expiry of the record in nanoseconds of the store's clock; `u64::MAX` and
+    /// [`NEVER_IN_GROUPS`] mean never.
     pub(super) fn expires_ns(&self) -> u64 {
         self.0.header().expires_ns.load(Ordering::Relaxed)
     }
@@ -314,7 +318,8 @@ impl Record {
         if self.has_groups() { expires_ns.min(NEVER_IN_GROUPS) } else { expires_ns }
     }
 
-    /// Prefetches the header of the record, and some of the bytes after it.
+    /// Prefetches the header of the record and some of the bytes after it, before the record is
+    /// read.
     #[inline]
     pub(super) fn prefetch(&self) {
         self.lines().for_each(prefetch);
@@ -342,7 +347,7 @@ impl Record {
         Pin(Hold(self.0.0))
     }
 
-    /// Whether a reader holds the record. No reader can begin to while the caller has exclusive
+    /// Whether a reader holds the record. No reader can take a hold while the caller has exclusive
     /// access.
     pub(super) fn is_pinned(&self) -> bool {
         self.0.header().holders.load(Ordering::Acquire) > 1
@@ -381,7 +386,8 @@ impl Pin {
         self.0.marks()
     }
 
-    /// Returns the length of the record's key, and that of its value and marks together, in bytes.
+    /// Returns the length of the held record's key, and that of its value with the hashes of its
+    /// groups, in bytes.
     pub(super) fn lengths(&self) -> (usize, usize) {
         (self.0.key_bytes(), self.0.marked_bytes())
     }
@@ -394,8 +400,8 @@ impl Pin {
         self.0.header().written_s.load(Ordering::Relaxed)
     }
 
-    /// Releases the reader's hold, and returns whether that freed the memory, because there was no
-    /// other holder.
+    /// Releases the reader's hold on a record, and returns whether that freed the record's memory,
+    /// because there was no other holder.
     pub(super) fn release(self) -> bool {
         let pin = std::mem::ManuallyDrop::new(self);
         // SAFETY: a pin counts as one holder, and is not dropped again.

@@ -11,9 +11,9 @@ use crate::mutant;
 use crate::sync::atomic::Ordering;
 
 impl<P: Policy> MemoryStore<P> {
-    /// Takes up to `bytes` for the shard `poor` from the pool and from other shards: first from
-    /// those above their fair share, then evenly from all, then everything; or nothing, if all
-    /// would be too little. Returns the locked shard; nobody can have used the room in the
+    /// Takes up to `bytes` for the shard `poor` from the memory store's pool and from other shards:
+    /// first from those above their fair share, then evenly from all, then everything; or nothing,
+    /// if all would be too little. Returns the locked shard; nobody can have used the room in the
     /// meantime.
     ///
     /// Only one thread at a time does this, and only the holder of [`reclaiming`] locks a shard
@@ -56,8 +56,8 @@ impl<P: Policy> MemoryStore<P> {
         others.map(|(_, shard)| shard.0.read().budget()).sum()
     }
 
-    /// Changes the size of the whole store. Removed values that readers still hold can keep it
-    /// above the new size until they are released; nothing is inserted until then.
+    /// Changes the size of the whole memory store, in bytes. Removed values that readers still hold
+    /// can keep it above the new size until they are released; nothing is inserted until then.
     pub(super) fn change_size(&self, size_bytes: u64) -> Result<()> {
         let _alone = self.reclaiming.lock();
         // Checks that the store is open, before anything changes.

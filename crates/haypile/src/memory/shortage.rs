@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 /// Memory for the texts of errors, in the engine and in a binding, of several threads.
 const KEPT_BYTES: usize = 32 << 10;
 
-/// Whether this number of bytes can be allocated at the moment.
+/// Whether the system can allocate this number of bytes of memory at the moment.
 pub(crate) fn has_memory(bytes: usize) -> bool {
     Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
 }
@@ -30,7 +30,7 @@ impl Reserve {
         reserve
     }
 
-    /// Frees the reserved memory, because an allocation has failed.
+    /// Frees the memory that is kept in reserve, because an allocation has failed.
     pub(super) fn spend(&self) {
         *self.kept.lock() = Vec::new();
         self.is_spent.store(true, Ordering::Relaxed);

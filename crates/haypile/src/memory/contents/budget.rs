@@ -8,9 +8,9 @@ use super::Contents;
 use crate::mutant;
 
 impl<P: Policy> Contents<P> {
-    /// Takes `more` bytes for an entry from the store's pool of free bytes, as far as it has them,
-    /// and removes expired entries for the rest. If that is too little, returns the number of bytes
-    /// that the shard should take from other shards.
+    /// Takes `more` bytes for an entry from the memory store's pool of free bytes, as far as it has
+    /// them, and removes expired entries for the rest. If that is too little, returns the number of
+    /// bytes that the shard should take from other shards.
     ///
     /// The policy does not know of the new budget until [`tell_capacity`](Self::tell_capacity): it could give
     /// entries up because of it, and the write can still be declined.
@@ -45,14 +45,14 @@ impl<P: Policy> Contents<P> {
         ShardBytes { used, budget, fair_share, is_alone }
     }
 
-    /// Adds bytes that were taken for this shard to its budget.
+    /// Adds bytes that were taken from other shards of the memory store to this shard's budget.
     pub(in crate::memory) fn grow(&mut self, bytes: u64, pool: &Pool) {
         self.budget += bytes;
         self.tell_capacity(pool);
     }
 
-    /// Reduces the shard's budget by this number of bytes, or to zero, by evicting entries; returns
-    /// the number of bytes that became free, which belong to the caller.
+    /// Reduces the budget of a shard of the memory store by this number of bytes, or to zero, by
+    /// evicting entries; returns the number of bytes that became free, which belong to the caller.
     pub(in crate::memory) fn shrink(&mut self, bytes: u64, pool: &Pool) -> u64 {
         while self.budget - self.bytes < bytes && !self.slab.is_empty() {
             let victim = self.policy.evict(None);
@@ -67,8 +67,8 @@ impl<P: Policy> Contents<P> {
         given
     }
 
-    /// Returns bytes that the shard does not need to the store's pool; returns whether there were
-    /// any.
+    /// Gives bytes that this shard of a memory store does not need back to the store's pool;
+    /// returns whether there were any.
     pub(super) fn return_idle(&mut self, pool: &Pool) -> bool {
         let Some(idle) = self.shard_bytes().idle() else { return false };
         if !mutant::is_on("shard-goes-on-using-returned-bytes") {
@@ -80,21 +80,22 @@ impl<P: Policy> Contents<P> {
         true
     }
 
-    /// Returns to the pool the bytes that were taken since the shard had this budget, because a
-    /// write was declined.
+    /// Gives back to the store's pool the bytes that a shard has taken since it had the budget
+    /// `budget_before`, because a write was declined.
     pub(super) fn unclaim(&mut self, budget_before: u64, pool: &Pool) {
         let claimed = self.budget.saturating_sub(budget_before);
         self.budget -= claimed;
         pool.give(claimed);
     }
 
-    /// Sets the number of bytes that the shard should have when the store is full.
+    /// Sets the number of bytes that this shard should have when its memory store is full.
     pub(in crate::memory) fn set_fair_share(&mut self, bytes: u64, pool: &Pool) {
         self.fair_share = bytes;
         self.tell_capacity(pool);
     }
 
-    /// Returns the bytes of the shard's budget above its fair share.
+    /// Returns the number of bytes by which a shard's budget exceeds its fair share of the memory
+    /// store's size.
     pub(in crate::memory) fn excess(&self) -> u64 {
         self.shard_bytes().excess()
     }
@@ -103,7 +104,8 @@ impl<P: Policy> Contents<P> {
         self.budget
     }
 
-    /// Reports the shard's capacity to its policy, which divides it among its queues.
+    /// Reports the number of bytes that a shard of the memory store can have to its eviction
+    /// policy, which divides them among its queues.
     pub(super) fn tell_capacity(&mut self, pool: &Pool) {
         let capacity = self.shard_bytes().policy_capacity();
         if capacity != self.policy_capacity {

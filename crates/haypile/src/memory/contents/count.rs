@@ -10,7 +10,7 @@ use super::{Contents, HashedKey, charge_of_lengths};
 use crate::clock::Clock;
 use crate::stats::Event;
 
-/// The reason why a counter was not changed.
+/// The reason why the counter (a number in an entry's value) under a key was not changed.
 pub(in crate::memory) enum Uncounted {
     /// The value is not a counter.
     NotACounter,
@@ -24,8 +24,9 @@ pub(in crate::memory) enum Uncounted {
 }
 
 impl<P: Policy> Contents<P> {
-    /// Replaces the counter under `key` by the result of `count`, if an entry may take
-    /// `limit_bytes`. `has_room` is true if other shards have made room for it.
+    /// Replaces the counter (a number in decimal digits) under `key` by the result of `count`, if
+    /// the new entry takes at most `limit_bytes`. `has_room` is true if other shards have made room
+    /// for it.
     pub(in crate::memory) fn count(
         &mut self,
         key: HashedKey<'_>,

@@ -16,8 +16,8 @@ const BYTES_PER_LINE: u64 = 8192;
 const FEWEST_LINES: u64 = 16;
 const MOST_LINES: u64 = 1 << 16;
 
-/// The recent removals of keys in a shard, by which leases are revoked. They take no memory until
-/// the first lease is granted.
+/// The record of recent removals of keys in a shard of the memory store, by which leases on the
+/// keys are revoked. They take no memory until the first lease is granted.
 #[derive(Debug, Default)]
 pub(super) struct Removals {
     lines: Vec<Line>,
@@ -37,7 +37,8 @@ impl Removals {
         Ok(())
     }
 
-    /// Records that a key was removed, or that a value of it was accepted but not kept.
+    /// Records that the key with this hash was removed, or that a value of it was accepted but not
+    /// kept, which revokes leases on the key.
     #[inline]
     pub(super) fn note(&mut self, fingerprint: u64) {
         if !self.lines.is_empty() && !mutant::is_on("memory-notes-no-removal") {
@@ -51,7 +52,7 @@ impl Removals {
         self.lines[line].note(fingerprint);
     }
 
-    /// Records that all entries of the shard were removed.
+    /// Records that all entries of a shard were removed, which revokes all leases on its keys.
     pub(super) fn note_clearing(&mut self) {
         self.clearings += 1;
     }
@@ -67,8 +68,8 @@ impl Removals {
 }
 
 impl<P: Policy> Contents<P> {
-    /// Grants a lease on a key; if there is no memory for the record of removals, returns the
-    /// number of bytes needed.
+    /// Grants a lease on a key (a right to store its value until the key changes); if there is no
+    /// memory for the record of removals, returns the number of bytes needed.
     pub(in crate::memory) fn lease(
         &mut self,
         key: HashedKey<'_>,
@@ -81,7 +82,7 @@ impl<P: Policy> Contents<P> {
         Ok(self.lease_again(key))
     }
 
-    /// Grants a lease on a key, in a shard that has granted a lease before.
+    /// Grants a lease on a key, in a shard of the memory store that has granted a lease before.
     pub(super) fn lease_again(&self, key: HashedKey<'_>) -> Lease {
         let line = self.removals.line(key.fingerprint);
         let (version, count) = (self.version_of(key), self.removals.lines[line].count);
@@ -90,8 +91,8 @@ impl<P: Policy> Contents<P> {
         Lease::from_words([version, count, clock, self.check(words, key)])
     }
 
-    /// Returns whether neither the key nor one of these groups has changed since the lease was
-    /// granted.
+    /// Returns whether a lease on a key still holds: neither the key nor one of these groups has
+    /// changed since it was granted.
     pub(in crate::memory) fn is_kept(
         &self,
         lease: Lease,

@@ -21,7 +21,8 @@ const LOOKS: usize = 64;
 const DROPS: usize = 2;
 
 impl<P: Policy> Contents<P> {
-    /// Deletes all entries of the shard, including those of a snapshot that are still to be loaded.
+    /// Deletes all entries of this shard of the memory store, including those of a snapshot that
+    /// are still to be loaded.
     pub(in crate::memory) fn clear(&mut self, pool: &Pool) {
         if !mutant::is_on("cleared-entries-come-back-by-loading") {
             self.changed = None;
@@ -41,8 +42,8 @@ impl<P: Policy> Contents<P> {
         self.settle(pool);
     }
 
-    /// Removes entries that the policy drops although the shard is within its bound; returns their
-    /// slots.
+    /// Removes entries that the eviction policy drops although this shard of the memory store is
+    /// within its bound; returns their slots.
     pub(super) fn give_up_overflow(&mut self, pool: &Pool) -> Vec<Slot> {
         let mut given_up = Vec::new();
         if P::HAS_OVERFLOW && !mutant::is_on("overflow-stays") {
@@ -54,7 +55,7 @@ impl<P: Policy> Contents<P> {
         given_up
     }
 
-    /// Removes a few expired entries of the shard.
+    /// Removes a few expired entries from this shard of the memory store.
     #[inline]
     pub(super) fn sweep(&mut self, now_ns: u64, pool: &Pool) {
         for _ in 0..SWEEP {
@@ -64,7 +65,8 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Removes one expired entry of the shard, and returns whether there was one.
+    /// Removes one expired entry from this shard of the memory store, and returns whether there was
+    /// one.
     #[inline]
     pub(super) fn expire_one(&mut self, now_ns: u64, pool: &Pool) -> bool {
         !self.expiries.is_idle() && self.expire_next(now_ns, pool)
@@ -84,7 +86,7 @@ impl<P: Policy> Contents<P> {
         self.counters.add_exclusive(Event::Expired);
     }
 
-    /// Removes an entry that the policy has evicted.
+    /// Removes an entry that the eviction policy has chosen, and counts the eviction.
     pub(super) fn evicted(&mut self, slot: Slot, pool: &Pool) {
         self.forget(slot, pool);
         self.counters.add_exclusive(Event::Eviction);
@@ -93,8 +95,8 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Prefetches the memory of the record in a slot that is about to be freed: the next record is
-    /// written there.
+    /// Prefetches the memory of the record in a slot that is about to be freed, because the next
+    /// record is written to the same memory.
     #[inline]
     pub(super) fn prefetch_to_free(&self, slot: Slot) {
         if let Some(record) = self.slab.peek(slot) {
@@ -102,7 +104,7 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Removes an entry that the policy has already forgotten.
+    /// Removes an entry that the eviction policy no longer knows.
     pub(super) fn forget(&mut self, slot: Slot, pool: &Pool) {
         self.left += 1;
         let record = self.slab.remove(slot);
@@ -112,8 +114,8 @@ impl<P: Policy> Contents<P> {
         self.release(record, pool);
     }
 
-    /// Frees the record of a removed entry. If a reader holds it, its bytes leave the shard's
-    /// budget, and the last reader returns them to the pool.
+    /// Frees the record (key and value) of a removed entry. If a reader holds it, its bytes leave
+    /// the shard's budget, and the last reader returns them to the pool.
     pub(super) fn release(&mut self, record: Record, pool: &Pool) {
         let charge = charge_of(&record);
         self.bytes -= charge;
@@ -125,8 +127,8 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Cleans up after entries were removed: drops unused slots if there are many, and returns
-    /// excess bytes to the pool.
+    /// Cleans up a shard after entries were removed: drops unused slots if there are many, and
+    /// returns excess bytes to the store's pool.
     pub(super) fn settle(&mut self, pool: &Pool) {
         for _ in 0..DROPS * mem::take(&mut self.left) {
             if !P::RELOCATES || !self.slab.is_sparse() {
@@ -139,7 +141,8 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Drops unused slots after many entries were removed, as far as that is worthwhile.
+    /// Frees the memory of unused slots of a shard after many entries were removed, as far as that
+    /// is worthwhile.
     pub(super) fn drop_slots(&mut self) {
         while P::RELOCATES && self.slab.is_sparse() {
             self.drop_last();

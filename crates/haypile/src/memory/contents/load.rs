@@ -13,28 +13,32 @@ use crate::process;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// An entry of a snapshot, to be inserted if its key is absent.
+/// An entry of a snapshot, to be inserted into a memory store if its key is absent.
 pub(in crate::memory) struct Load {
     pub(in crate::memory) draft: Draft,
     pub(in crate::memory) expires_ns: u64,
     pub(in crate::memory) written_s: u32,
-    /// The number of hits that restore the entry's rank in the policy.
+    /// The number of hits to report to the eviction policy, so that the loaded entry has its former
+    /// rank.
     pub(in crate::memory) uses: u8,
     pub(in crate::memory) now_ns: u64,
-    /// The room that other shards have made for the entry, if any; see [`Write`](super::Write).
+    /// The room that other shards of the memory store have made for the loaded entry, if any; see
+    /// [`Write`](super::Write).
     pub(in crate::memory) room: Option<Room>,
 }
 
-/// An entry to be saved, with its rank at the time of ranking.
+/// An entry of the memory store to be saved to a snapshot, with its rank (how long to keep it).
 pub(in crate::memory) struct Kept {
     fingerprint: u64,
     version: u64,
-    /// The number of hits that restore the entry's rank in the policy; see [`Load`].
+    /// The number of hits that restore the saved entry's rank in the eviction policy when it is
+    /// loaded; see [`Load`].
     pub(in crate::memory) uses: u8,
 }
 
 impl<P: Policy> Contents<P> {
-    /// Returns every live entry, from the one to keep longest to the next victim.
+    /// Returns every live entry of a shard, ranked from the entry to keep longest to the next
+    /// victim of eviction.
     pub(in crate::memory) fn ranked(&self, now_ns: u64) -> Vec<Kept> {
         let kept = |slot: Slot, uses: u8| {
             let record = self.slab.get(slot);
@@ -48,8 +52,8 @@ impl<P: Policy> Contents<P> {
         ranking.into_iter().filter_map(|ranked| kept(ranked.slot, ranked.uses)).collect()
     }
 
-    /// Takes a hold on an entry that was [ranked](Self::ranked), with its current value; `None` if
-    /// the entry has been removed since.
+    /// Returns a hold on the record of an entry that was [ranked](Self::ranked), with the current
+    /// value; `None` if the entry has been removed since.
     pub(in crate::memory) fn pin_kept(&self, kept: &Kept) -> Option<Pin> {
         // An overwritten entry has a later version. If keys share a fingerprint, this can be
         // another entry, which is then saved twice.
@@ -63,7 +67,7 @@ impl<P: Policy> Contents<P> {
         Some(self.slab.get(slot).pin())
     }
 
-    /// Allows entries of a snapshot to be loaded into the shard from now on.
+    /// Prepares this shard of the memory store for entries that are loaded from a snapshot.
     pub(in crate::memory) fn begin_loading(&mut self) {
         self.changed = Some(HashSet::new());
         self.loaded_in = process::generation();
@@ -74,8 +78,8 @@ impl<P: Policy> Contents<P> {
     }
 
     /// Inserts an entry of a snapshot, unless its key has changed since, and reports its former
-    /// uses to the policy. If the shard first needs bytes of other shards, returns the entry with
-    /// the number of bytes.
+    /// uses to the eviction policy. If the shard first needs bytes of other shards, returns the
+    /// entry with the number of bytes.
     pub(in crate::memory) fn load(&mut self, load: Load, pool: &Pool) -> Option<(Load, u64)> {
         let key = key_of(load.draft.record());
         let fingerprint = key.fingerprint;

@@ -14,7 +14,7 @@ use crate::stats::Event;
 use crate::store::Hit;
 use crate::write::Version;
 
-/// The result of a lookup under a shared lock: an answer, or the need for an exclusive lock.
+/// The result of a lookup under a shared lock: a hit, a miss, or the need for an exclusive lock.
 pub(in crate::memory) enum Look {
     Hit(Slot, Hit),
     Miss,
@@ -23,7 +23,7 @@ pub(in crate::memory) enum Look {
 }
 
 impl<P: Policy> Contents<P> {
-    /// Finds an entry for a read under a shared lock.
+    /// Finds the entry of a key for a read under a shared lock.
     #[inline]
     pub(in crate::memory) fn look(&self, key: HashedKey<'_>, clock: &dyn Clock) -> Look {
         let Some(slot) = self.find(key) else { return Look::Miss };
@@ -63,18 +63,19 @@ impl<P: Policy> Contents<P> {
         self.slab.get(slot)
     }
 
-    /// Counts a read of the shard that missed.
+    /// Counts a miss in the statistics of this shard of the memory store.
     pub(in crate::memory) fn count_miss(&self) {
         self.counters.add(Event::Miss);
     }
 
-    /// Counts a read of the shard that hit.
+    /// Counts a hit in the statistics of this shard of the memory store.
     #[inline]
     pub(in crate::memory) fn count_hit(&self) {
         self.counters.add(Event::Hit);
     }
 
-    /// Reports a hit to the policy, if it can take one under a shared lock.
+    /// Reports a hit of the entry in `slot` to the eviction policy under a shared lock, for
+    /// policies that allow it.
     #[inline]
     pub(in crate::memory) fn hit_shared(&self, slot: Slot) {
         if !mutant::is_on("policy-misses-hits-under-the-shared-lock") {
@@ -82,8 +83,8 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Finds an entry, counts the hit or miss, and reports it to the policy. `read` is called with
-    /// the record before the policy can evict the entry.
+    /// Finds the entry of a key, counts the hit or miss, and reports it to the eviction policy.
+    /// `read` is called with the record before the policy can evict the entry.
     pub(in crate::memory) fn read<T>(
         &mut self,
         key: HashedKey<'_>,
@@ -150,7 +151,7 @@ impl<P: Policy> Contents<P> {
         Some(slot)
     }
 
-    /// Prefetches the record in this slot, if there is one.
+    /// Prefetches the record (key and value) in this slot of a shard, if there is one.
     #[inline]
     pub(in crate::memory) fn prefetch_record(&self, slot: Slot) {
         if let Some(record) = self.slab.peek(slot) {
@@ -158,7 +159,7 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Returns the slot of a live entry; removes an expired one.
+    /// Returns the slot of the live entry of a key; removes the entry if it has expired.
     pub(super) fn live(&mut self, key: HashedKey<'_>, now_ns: u64, pool: &Pool) -> Option<Slot> {
         let slot = self.find(key)?;
         if self.is_valid(self.slab.get(slot), now_ns)

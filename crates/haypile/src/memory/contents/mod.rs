@@ -38,15 +38,15 @@ pub(super) struct HashedKey<'a> {
     pub(super) fingerprint: u64,
 }
 
-/// Settings that all shards of a store share.
+/// The settings of a shard of the memory store, the same for all shards of a store.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Options {
-    /// Whether the shard is the only one of its store.
+    /// Whether the shard is the only one of its memory store.
     pub(super) is_alone: bool,
-    /// The zero of the store's clock in seconds of the Unix epoch, if times of writing are
-    /// recorded.
+    /// The time of day at the store's clock's zero, in seconds of the Unix epoch, if the store
+    /// records when entries are written.
     pub(super) notes_time_from_s: Option<u64>,
-    /// The version number before the first write of the shard.
+    /// The version number that entries of a new shard exceed: each write to the shard adds to it.
     pub(super) version: u64,
 }
 
@@ -88,7 +88,8 @@ pub(super) struct Contents<P> {
 }
 
 impl<P: Policy> Contents<P> {
-    /// Returns an empty shard, whose policy was created for `fair_share` bytes.
+    /// Returns an empty shard of a memory store, whose eviction policy was created for `fair_share`
+    /// bytes.
     pub(super) fn new(policy: P, fair_share: u64, options: Options, groups: Arc<Words>) -> Self {
         let Options { is_alone, notes_time_from_s, version } = options;
         Self {
@@ -132,8 +133,8 @@ impl<P: Policy> Contents<P> {
         self.is_closed
     }
 
-    /// Makes the shard refuse all operations from now on. Its entries stay, so that they can be
-    /// saved. Returns whether the shard was open.
+    /// Makes this shard of the memory store refuse all operations from now on. Its entries stay, so
+    /// that they can be saved. Returns whether the shard was open.
     pub(super) fn close(&mut self) -> bool {
         !std::mem::replace(&mut self.is_closed, true)
     }
@@ -143,8 +144,8 @@ impl<P: Policy> Contents<P> {
         if self.expiries.is_idle() && self.notes_time_from_s.is_none() { 0 } else { clock.now_ns() }
     }
 
-    /// Returns the keys in the `limit` slots below `end`, or below the last. Entries only ever move
-    /// to lower slots, so that a descending iteration misses none.
+    /// Returns a page of a shard's keys: those in the `limit` slots below `end`, or in the last
+    /// slots. Entries only ever move to lower slots, so that a descending iteration misses none.
     pub(super) fn keys(&self, end: Option<u64>, limit: usize, clock: &dyn Clock) -> Page {
         let end = end.map_or(usize::MAX, |end| usize::try_from(end).unwrap_or(usize::MAX));
         let end = end.min(self.slab.slots());
@@ -169,7 +170,8 @@ impl<P: Policy> Contents<P> {
             && !mutant::is_on("memory-invalidations-are-not-seen")
     }
 
-    /// Returns the bytes that the shard has allocated in addition to its records.
+    /// Returns the number of bytes that a shard of the memory store has allocated in addition to
+    /// its records.
     pub(super) fn metadata_bytes(&self) -> usize {
         self.policy.metadata_bytes()
             + self.slab.metadata_bytes()
@@ -186,8 +188,8 @@ fn charge_of(record: &Record) -> u64 {
     charge_of_lengths(record.lengths())
 }
 
-/// Returns the number of bytes that an entry with a key and a value of these lengths counts; the
-/// value's length includes its marks.
+/// Returns the number of bytes by which an entry with a key and a value of these lengths counts
+/// against the store's size. The value's length includes the hashes of its groups.
 #[inline]
 pub(super) fn charge_of_lengths((key_bytes, marked_bytes): (usize, usize)) -> u64 {
     charge(key_bytes as u64, marked_bytes as u64)

@@ -20,49 +20,51 @@ use crate::write::{WriteMode, Written};
 /// The least that the metadata of a shard grow by.
 const LEAST_GROWTH_BYTES: usize = 4 << 10;
 
-/// A value to be written to a shard, with its key and the caller's conditions.
+/// A value to be written to a shard of the memory store, with its key, TTL and condition.
 pub(in crate::memory) struct Write {
     pub(in crate::memory) draft: Draft,
     pub(in crate::memory) mode: WriteMode,
     pub(in crate::memory) ttl: Option<Duration>,
-    /// The room that other shards have made for the value, if any.
+    /// The room that other shards of the memory store have made for the value, if any.
     pub(in crate::memory) room: Option<Room>,
 }
 
-/// The room that other shards have made for an entry; no more is available.
+/// The room that other shards of the memory store have made for an entry; no more is available.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::memory) struct Room {
-    /// The number of bytes that also have to be evicted from this shard, as computed when the
+    /// The number of bytes that have to be evicted from the entry's own shard, as computed when the
     /// policy compared the entry with its victims.
     pub(super) judged: u64,
 }
 
-/// The number of bytes that other shards should free for an entry, and the room that it has
-/// afterwards.
+/// The number of bytes that other shards of the memory store should free for an entry, and the room
+/// that the entry then has.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WantedRoom {
     pub(super) bytes: u64,
     pub(super) room: Room,
 }
 
-/// A new entry that the policy values less than the entries of this weight that it would evict.
+/// A new entry that the eviction policy declines, because it values the entries to be evicted for
+/// it more.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Declined {
     newcomer: Newcomer,
     missing: u64,
 }
 
-/// A record to be inserted into a slot, with its expiry and history.
+/// A record to be inserted into a slot of the memory store, with its expiry, its time of writing
+/// and its past uses.
 pub(super) struct SlotPlace {
     pub(super) draft: Draft,
     pub(super) expires_ns: u64,
     pub(super) written_s: u32,
-    /// The number of hits that restore the rank of an entry from a snapshot; `None` for any other
-    /// entry.
+    /// The number of hits that restore the rank of an entry from a snapshot in the eviction policy;
+    /// `None` for any other entry.
     pub(super) uses: Option<u8>,
 }
 
-/// The outcome of a write to a shard.
+/// The outcome of a write to a shard of the memory store.
 pub(in crate::memory) enum Outcome {
     Written(Written),
     /// Nothing has been written so far: the shard should first claim this number of bytes from
@@ -73,7 +75,8 @@ pub(in crate::memory) enum Outcome {
 }
 
 impl<P: Policy> Contents<P> {
-    /// Writes a record that is not larger than the store to its shard.
+    /// Writes a record (key and value) to its shard of the memory store; it is not larger than the
+    /// store.
     pub(in crate::memory) fn write(
         &mut self,
         write: Write,
@@ -176,9 +179,9 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Takes `more` bytes for an entry, as far as they are free, and lets the policy compare a new
-    /// entry with its victims before anything is evicted. Returns the bytes that other shards
-    /// should free, unless they already have (`room`).
+    /// Takes `more` bytes for an entry, as far as they are free, and lets the eviction policy
+    /// compare a new entry with its victims before anything is evicted. Returns the bytes that
+    /// other shards should free, unless they already have (`room`).
     pub(super) fn find_room(
         &mut self,
         record: &Record,
@@ -219,8 +222,8 @@ impl<P: Policy> Contents<P> {
         Err(Declined { newcomer, missing })
     }
 
-    /// Declines an entry that the policy values less than its victims. The policy learns of the
-    /// attempt, nothing is evicted, and the shard's budget is restored.
+    /// Declines a new entry that the eviction policy values less than its victims. The policy
+    /// learns of the attempt, nothing is evicted, and the shard's budget is restored.
     pub(super) fn decline(&mut self, declined: Declined, budget_before: u64, pool: &Pool) {
         let Declined { newcomer, missing } = declined;
         // Its value was accepted: an older one must not come after it.
@@ -231,8 +234,8 @@ impl<P: Policy> Contents<P> {
         self.unclaim(budget_before, pool);
     }
 
-    /// Returns the number of bytes that a new entry needs and that cannot be allocated; see
-    /// [`lacks_memory`](Self::lacks_memory).
+    /// Returns the number of bytes that a new entry's metadata needs but that cannot be allocated;
+    /// `None` if it has memory; see [`lacks_memory`](Self::lacks_memory).
     pub(in crate::memory) fn lacks_memory_for_new(&self, expires: bool) -> Option<usize> {
         self.lacks_memory(true, expires.then(|| self.slab.slots()))
     }
@@ -290,8 +293,8 @@ impl<P: Policy> Contents<P> {
         self.policy.prefetch(fingerprint);
     }
 
-    /// Inserts a new entry that the policy values more than its victims. It is still declined if
-    /// readers hold the evicted entries, whose memory then stays in use.
+    /// Inserts a new entry that the eviction policy values more than its victims. It is still
+    /// declined if readers hold the evicted entries, whose memory then stays in use.
     pub(super) fn insert(&mut self, place: SlotPlace, now_ns: u64, pool: &Pool) {
         let SlotPlace { draft, expires_ns, written_s, uses } = place;
         let fingerprint = draft.record().fingerprint();
@@ -332,9 +335,9 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Replaces the value of the entry in `slot`. The entry is removed instead if the policy evicts
-    /// it in its turn, unless other shards have evicted entries for it; or if no eviction could
-    /// make the value fit.
+    /// Replaces the value of the entry in `slot` of a shard. The entry is removed instead if the
+    /// policy evicts it in its turn, unless other shards have evicted entries for it; or if no
+    /// eviction could make the value fit.
     pub(super) fn update(
         &mut self,
         slot: Slot,

@@ -12,13 +12,15 @@ use crate::clock::nanos;
 pub(super) const MAGIC: [u8; 8] = *b"\x89HPS\r\n\x1a\n";
 pub(super) const END_MAGIC: [u8; 8] = *b"HPS-END\n";
 pub(super) const MAJOR: u16 = 2;
-/// The oldest major version of the snapshot format that can be read; it has no groups.
+/// The oldest major version of the snapshot format that can be read; it does not store groups of
+/// entries.
 pub(super) const OLDEST_MAJOR: u16 = 1;
 pub(super) const MINOR: u16 = 0;
 
 const MARK_WORD_BYTES: usize = 8;
 
-/// The largest size of a snapshot's block with several entries, in bytes of headers and payload.
+/// The largest size of a block of several entries in a snapshot, in bytes (headers, keys and
+/// values).
 pub(super) const BLOCK_BYTES: u64 = 1 << 20;
 
 /// The longest URL of a store that a snapshot can contain, in bytes.
@@ -70,7 +72,7 @@ impl SnapshotHeader {
     }
 }
 
-/// The header of an entry in a snapshot: its properties other than its bytes.
+/// The header of an entry in a snapshot: its lengths, expiry, age and uses.
 #[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct Head {
@@ -108,8 +110,8 @@ impl Head {
         self.value_bytes.get()
     }
 
-    /// Returns the number of bytes of key and value, which may be impossibly large if the header is
-    /// damaged.
+    /// Returns the number of bytes of an entry's key, value and groups in a snapshot, which may be
+    /// impossibly large if the header is damaged.
     pub(super) fn payload_bytes(&self) -> u64 {
         self.key_bytes().saturating_add(self.value_bytes()).saturating_add(self.mark_bytes())
     }
@@ -123,7 +125,8 @@ impl Head {
         expires_ns != 0 && expires_ns <= now_ns
     }
 
-    /// Returns the entry that consists of this header and the bytes of its key and value.
+    /// Returns the entry of a snapshot that consists of this header and the bytes of its key and
+    /// value.
     pub(super) fn entry<'a>(&self, payload: &'a [u8], created: SystemTime) -> EntryRef<'a> {
         let (key, marked) = payload.split_at(usize::from(self.key_bytes.get()));
         let marks = usize::try_from(self.mark_bytes()).expect("255 words at most");
@@ -138,13 +141,15 @@ impl Head {
     }
 }
 
-/// Whether the lengths in these headers of entries add up to the payload of their block.
+/// Whether the lengths in these headers of entries add up to the payload (keys and values) of their
+/// block in a snapshot.
 pub(super) fn heads_fill(heads: &[Head], payload_bytes: u64) -> bool {
     let add = |sum: u64, head: &Head| sum.checked_add(head.payload_bytes());
     heads.iter().try_fold(0, add) == Some(payload_bytes)
 }
 
-/// The description of a block in a snapshot's table of blocks.
+/// The description of one block in a snapshot's table of blocks: its number of entries, its length
+/// and its checksums.
 #[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct BlockInfo {
@@ -179,13 +184,14 @@ impl BlockInfo {
         self.payload_bytes.get()
     }
 
-    /// Returns the size of the block in the file, which may be impossibly large if the table is
-    /// damaged.
+    /// Returns the size of the block in the snapshot file in bytes, which may be impossibly large
+    /// if the table is damaged.
     pub(super) fn bytes(&self) -> u64 {
         self.heads_bytes().saturating_add(self.payload_bytes())
     }
 
-    /// Whether a block may have these properties: with several entries, at most the usual size.
+    /// Whether a block of a snapshot can have this description: at least one entry, and, with
+    /// several, at most the usual size.
     pub(super) fn is_possible(&self) -> bool {
         match self.entries() {
             0 => false,
@@ -196,7 +202,7 @@ impl BlockInfo {
 }
 
 /// Returns the largest number of blocks that a snapshot of this number of bytes can have: any two
-/// neighbours together exceed a usual block.
+/// neighbours together exceed the usual size of a block.
 pub(super) fn max_blocks(bytes: u64) -> u64 {
     bytes / BLOCK_BYTES * 2 + 1
 }

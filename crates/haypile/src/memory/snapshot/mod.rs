@@ -48,19 +48,20 @@ pub use write::{Pushed, SnapshotWriter, WriteOptions, WriteSummary};
 /// An entry of a snapshot, which borrows its key and value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryRef<'a> {
-    /// The key: at most 65,535 bytes.
+    /// The key of the entry: at most 65,535 bytes.
     pub key: &'a [u8],
-    /// The value as the cache stores it, which may be compressed.
+    /// The value of the entry as the cache stores it, which may be compressed.
     pub value: &'a [u8],
-    /// The marks of the entry's groups, in whole words; empty where it has none.
+    /// The encoded hashes of the groups that the entry is in (marks), in whole words; empty if it
+    /// is in none.
     pub marks: &'a [u8],
-    /// The expiry by the time of day, to the nanosecond; `None` means never. Times after the year
-    /// 2554 are stored as that year.
+    /// The time of day at which the entry expires, to the nanosecond; `None` means never. Times
+    /// after the year 2554 are stored as that year.
     pub expires: Option<SystemTime>,
     /// The time at which the entry was written, to the second. It cannot be later than the
     /// snapshot.
     pub written: SystemTime,
-    /// The number of hits that restore the entry's rank in the policy:
+    /// The number of hits that restore the entry's rank in the eviction policy:
     /// [`Ranked::uses`](haypile_policy::Ranked::uses).
     pub uses: u8,
 }

@@ -13,7 +13,7 @@ use super::format::{
     MAX_STORE_BYTES, OLDEST_MAJOR, SnapshotHeader, max_blocks,
 };
 
-/// The parts of a snapshot other than its blocks: header, table and footer.
+/// The parts of a snapshot other than its blocks of entries: header, table of blocks and footer.
 #[derive(Debug)]
 pub(super) struct Outline {
     pub(super) created_ns: u64,

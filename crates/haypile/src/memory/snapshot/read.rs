@@ -19,20 +19,23 @@ use super::{EntryRef, SnapshotError};
 /// The options of reading a snapshot: which of its entries to read.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadOptions<C> {
-    /// The time of day at reading. Entries that have expired by then are skipped.
+    /// The time of day at which the snapshot is read. Entries that have expired by then are
+    /// skipped.
     pub now: SystemTime,
-    /// The bound on the sum of the entries' charges, in bytes: the most used entries that fit are
-    /// read, up to the first that does not. An entry that would not fit alone is skipped.
+    /// The bound on the sum of the charges of the entries to read, in bytes: the most used entries
+    /// that fit are read, up to the first that does not. An entry that would not fit alone is
+    /// skipped.
     pub max_bytes: u64,
-    /// A function that returns the charge of an entry in bytes, from the lengths of its key and its
-    /// value.
+    /// A function that returns the charge of an entry (the bytes that it takes in the store), from
+    /// the lengths of its key and its value.
     pub charge: C,
     /// Whether [`SnapshotReader::open`] reads a snapshot whose owner is neither the effective user
     /// of this process nor root, or that users other than its owner can write.
     pub allow_shared: bool,
 }
 
-/// A reader of a snapshot, from the least used entry that fits to the most used.
+/// A reader of a snapshot, which returns its entries from the least used that fits to the most
+/// used.
 ///
 /// Each block is checked as a whole before any of its entries is returned.
 #[derive(Debug)]
@@ -79,7 +82,8 @@ impl<C: Fn(u64, u64) -> u64> SnapshotReader<File, C> {
 }
 
 impl<R: Read + Seek, C: Fn(u64, u64) -> u64> SnapshotReader<R, C> {
-    /// Opens a snapshot in any seekable source. `path` is its name in errors.
+    /// Opens a snapshot in any seekable source, and determines which entries to read. `path` is its
+    /// name in errors.
     ///
     /// # Errors
     ///
@@ -112,13 +116,14 @@ impl<R: Read + Seek, C: Fn(u64, u64) -> u64> SnapshotReader<R, C> {
         Ok(reader)
     }
 
-    /// Returns the time spent so far on reading from the source, and on checking what was read.
+    /// Returns the time spent so far on reading the snapshot from its source, and on checking the
+    /// data.
     pub fn spent(&self) -> (Duration, Duration) {
         let read = self.source.spent;
         (read, self.busy.saturating_sub(read))
     }
 
-    /// Returns the URL of the store that was saved, for people.
+    /// Returns the URL of the store that was saved to the snapshot, for people.
     pub fn store(&self) -> &str {
         &self.store
     }
@@ -128,8 +133,8 @@ impl<R: Read + Seek, C: Fn(u64, u64) -> u64> SnapshotReader<R, C> {
         self.created
     }
 
-    /// Returns the number of entries that are still to be read, without those of blocks known to be
-    /// damaged.
+    /// Returns the number of entries of the snapshot that are still to be read, without those of
+    /// blocks known to be damaged.
     pub fn remaining(&self) -> u64 {
         self.remaining
     }

@@ -12,7 +12,7 @@ use crate::private_file::{Naming, check_private, folder_of, open_at_once, sync_f
 
 const NAMING: Naming = Naming { prefix: ".haypile-snapshot-", suffix: ".tmp" };
 
-/// A snapshot file that has no name yet. Dropping this removes it.
+/// A snapshot file that is being written and has no name yet. Dropping this value removes the file.
 #[derive(Debug)]
 pub(super) struct SnapshotTarget {
     /// The final path of the file: the target of a symbolic link, not the link.
@@ -47,8 +47,8 @@ impl SnapshotTarget {
     }
 }
 
-/// Opens a file; unless `allow_shared`, returns an error if users other than this one and root can
-/// write it. Does not wait for a FIFO.
+/// Opens a snapshot file; unless `allow_shared`, returns an error if users other than this one and
+/// root can write it. Does not wait for a FIFO.
 pub(super) fn open_file(path: &Path, allow_shared: bool) -> Result<File, SnapshotError> {
     // Checked before opening, because opening a device can have effects.
     let kind = fs::metadata(path).map_err(SnapshotError::io("open", path))?.file_type();

@@ -19,10 +19,11 @@ use crate::private_file::append;
 /// The options of writing a snapshot: which entries to write, and bounds on the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// The time of day, which becomes the time of the snapshot. Entries that have expired by then
-    /// are left out.
+    /// The time of day at which the snapshot is written, which it states. Entries that have expired
+    /// by then are left out.
     pub now: SystemTime,
-    /// The URL of the store, for people that read the snapshot. It is cut at 65,535 bytes.
+    /// The URL of the store that is saved, for people that read the snapshot. It is cut at 65,535
+    /// bytes.
     pub store: String,
     /// The bound on the snapshot file in bytes; `None` means no bound.
     pub max_bytes: Option<u64>,
@@ -62,7 +63,7 @@ pub enum Pushed {
 pub struct WriteSummary {
     /// The number of entries in the snapshot.
     pub entries: u64,
-    /// The sum of the lengths of the entries' keys and values, in bytes.
+    /// The sum of the lengths of the written entries' keys and values, in bytes.
     pub payload_bytes: u64,
     /// The size of the snapshot file in bytes.
     pub file_bytes: u64,
@@ -70,7 +71,7 @@ pub struct WriteSummary {
     pub left_out: u64,
 }
 
-/// A writer of a snapshot, from the most used entry to the least used.
+/// A writer of a snapshot, which takes entries from the most used to the least used.
 ///
 /// The file gets its name in [`finish`](Self::finish), atomically and durably. Until then, and if
 /// this is dropped or the process dies, any previous file stays as it is.
