@@ -27,7 +27,8 @@ pub(crate) struct Naming {
 }
 
 impl Naming {
-    /// Creates a file in a folder that only its owner can read, and removes leftovers there first.
+    /// Creates a temporary file with a name of this form in a folder, readable only by its owner,
+    /// after removing leftovers with such names.
     pub(crate) fn create_in(self, folder: &Path) -> io::Result<NamedTempFile> {
         self.remove_leftovers(folder);
         for _ in 0..ATTEMPTS {
@@ -82,7 +83,7 @@ impl Naming {
     }
 }
 
-/// The reason why a file is not trusted: who else can have written it.
+/// The reason why a file is not trusted: another user owns it, or other users can write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exposed {
     /// The file belongs to this user, which is neither this process's nor root.
@@ -115,7 +116,7 @@ fn check_owner(owner: u32, mode: u32, user: u32) -> Result<(), Exposed> {
     Ok(())
 }
 
-/// Returns the folder of a path.
+/// Returns the folder in which the file at a path is.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
 }
@@ -135,8 +136,8 @@ pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// A file that stays open even if the program closes all descriptors, as daemons do: its number
-/// then soon belongs to another file, which is neither used nor closed.
+/// An open file that notices when the program closes all descriptors, as daemons do: another file
+/// that then gets the descriptor's number is neither used nor closed.
 #[derive(Debug)]
 pub(crate) struct GuardedFile {
     /// The open file; `None` while this is dropped.
@@ -154,7 +155,7 @@ impl GuardedFile {
         })
     }
 
-    /// Returns the guarded file, if its descriptor is still the same.
+    /// Returns the open file; an error if the program has closed its descriptor.
     ///
     /// # Errors
     ///
@@ -198,7 +199,7 @@ fn id_of(file: &File) -> io::Result<(u64, u64)> {
     Ok((metadata.dev(), metadata.ino()))
 }
 
-/// Writes bytes at the end of a file.
+/// Appends bytes to the end of a file.
 ///
 /// # Errors
 ///
@@ -229,7 +230,7 @@ fn size_limit() -> Option<u64> {
     None
 }
 
-/// Syncs the directory entries of a folder to disk.
+/// Syncs the entries of a folder (the names of its files) to disk.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) {
         File::open(folder)?.sync_all()?;

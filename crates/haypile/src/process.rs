@@ -28,7 +28,7 @@ impl<T: Default> PerProcess<T> {
         Self { first: ListNode::new() }
     }
 
-    /// Returns the value that belongs to this process.
+    /// Returns the value that belongs to this process; the first call in a process creates it.
     pub(crate) fn get(&self) -> &T {
         let generation = generation();
         let mut node = &self.first;
@@ -45,8 +45,7 @@ impl<T: Default> ListNode<T> {
     }
 }
 
-/// A map of values that several users in one process share; each value lives while one of them
-/// holds it.
+/// A map of values that parts of one process share; each value lives while one of them holds it.
 ///
 /// The values are in a [`BTreeMap`], whose nodes are referred to by their addresses. A `HashMap` in a static
 /// refers to the middle of its table, which leak checkers report as possibly lost.
@@ -60,7 +59,8 @@ impl<K: Ord, V> SharedValues<K, V> {
         Self(OnceLock::new())
     }
 
-    /// Returns the shared value of a key, which `create` makes if nobody holds it.
+    /// Returns the value of a key that parts of this process share, and creates it by `create` if
+    /// no part holds it.
     pub(crate) fn get_or_create(&self, key: K, create: impl FnOnce() -> V) -> Arc<V> {
         let mut values = self.lock();
         if let Some(value) = values.get(&key).and_then(Weak::upgrade) {
@@ -71,8 +71,8 @@ impl<K: Ord, V> SharedValues<K, V> {
         value
     }
 
-    /// Removes the value of a key if nobody holds it. Each value has to call this when it is
-    /// dropped.
+    /// Removes the shared value of a key from the map if no part of this process holds it. Each
+    /// value has to call this when it is dropped.
     pub(crate) fn forget(&self, key: &K) {
         let mut values = self.lock();
         // Another caller may have created the next one already.
@@ -121,7 +121,7 @@ mod page {
 
     const PAGE_BYTES: usize = 4096;
 
-    /// Pages of memory whose words are zero in a forked child.
+    /// Pages of memory that the kernel fills with zeros in a forked child.
     #[derive(Debug)]
     pub(crate) struct WipedOnFork<const PAGES: usize = 1>(NonNull<c_void>);
 
@@ -154,7 +154,8 @@ mod page {
             Ok(pages)
         }
 
-        /// Returns a reference to one of the words of the pages.
+        /// Returns a reference to one of the words of these pages, which a fork sets to zero in the
+        /// child.
         #[inline]
         pub(crate) fn word(&self, number: usize) -> &AtomicU64 {
             assert!(number < Self::WORDS, "word {number} of {}", Self::WORDS);

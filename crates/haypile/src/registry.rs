@@ -56,7 +56,7 @@ impl Registry {
         Self { clock, ..self }
     }
 
-    /// Adds a URL scheme, or replaces its opener.
+    /// Adds a URL scheme with its opener to this registry, or replaces the scheme's opener.
     pub fn register(&mut self, opener: Arc<dyn Opener>) {
         self.openers.insert(opener.scheme().name, opener);
     }
@@ -66,7 +66,7 @@ impl Registry {
         Arc::clone(&self.clock)
     }
 
-    /// Returns the registered URL schemes, ordered by name.
+    /// Returns the URL schemes of this registry, ordered by name.
     pub fn schemes(&self) -> impl Iterator<Item = &'static Scheme> {
         self.openers.values().map(|opener| opener.scheme())
     }

@@ -11,12 +11,12 @@
 //! it would take one: with 0.24 per line on average, it happens in one of 10^8 computations instead of in 3 %. And a key that
 //! is removed all the time, such as a lock's, keeps no other from being stored.
 
-/// The number of removals that a line can remember individually.
+/// The number of removals of keys that one 64-byte line can record individually, to revoke leases.
 pub(crate) const NOTES: usize = 7;
 const TAG_BITS: u32 = 24;
 const TAG_MASK: u64 = (1 << TAG_BITS) - 1;
 
-/// Whether a key was removed since the count of removals was read; it may be unknown.
+/// The answer to whether a key was removed since a count of removals was read: no, yes, or unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Since {
     /// The key was not removed.
@@ -26,21 +26,23 @@ pub(crate) enum Since {
     Unsure,
 }
 
-/// A line that remembers removals of keys, as it was read.
+/// A copy of a line that records removals of keys: their count, and notes of the last ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) count: u64,
     pub(crate) notes: [u64; NOTES],
 }
 
-/// Returns the number of the line that remembers removals of keys with this hash.
+/// Returns the index, among `lines` lines, of the line that records removals of keys with this
+/// hash.
 #[inline]
 pub(crate) fn line_of(hash: u64, lines: u32) -> u32 {
     let wide = u128::from(hash.rotate_left(32)) * u128::from(lines);
     u32::try_from(wide >> 64).expect("less than the number of lines")
 }
 
-/// Returns the encoded note of a removal with this number, which is above zero, and this hash.
+/// Returns the encoded note of the removal of a key with this hash, as the removal with this
+/// number, which is above zero.
 #[inline]
 pub(crate) fn note_of(number: u64, hash: u64) -> u64 {
     number << TAG_BITS | hash & TAG_MASK
@@ -58,9 +60,9 @@ fn has_tag_of(note: u64, hash: u64) -> bool {
 }
 
 impl Line {
-    /// Returns the index of the note that the removal of this number replaces; a note's number only
-    /// ever rises. Where all are younger, it returns by how much: the removal needs a number above
-    /// theirs.
+    /// Returns the index of the note (of an earlier removal of a key) that the removal with this
+    /// number replaces; a note's number only ever rises. If all notes are younger, it returns by
+    /// how much: the removal needs a number above theirs.
     #[inline]
     pub(crate) fn place(&self, number: u64, hash: u64) -> Result<usize, u64> {
         let ahead = |place: &usize| beyond(self.notes[*place], number);
@@ -92,7 +94,7 @@ impl Line {
         if younger == NOTES { Since::Unsure } else { Since::Nothing }
     }
 
-    /// Records the removal of a key with this hash, in a line that nobody else changes.
+    /// Records the removal of a key with this hash in this line, which no other thread changes.
     pub(crate) fn note(&mut self, hash: u64) {
         self.count = self.count.wrapping_add(1);
         match self.place(self.count, hash) {

@@ -21,7 +21,8 @@ self_cell! {
     }
 }
 
-/// A prepared write that waits for its value, together with its cache. Dropping it changes nothing.
+/// A prepared write of an entry that waits for its value, together with its cache. Dropping it
+/// changes nothing.
 pub struct OwnedReservation {
     reservation: Owned,
     cache: Cache,
@@ -30,7 +31,8 @@ pub struct OwnedReservation {
 }
 
 impl Cache {
-    /// Prepares a write of a value of exactly `value_bytes`; see [`Store::reserve`].
+    /// Prepares a write of a value of exactly `value_bytes` bytes, to be filled in place and
+    /// committed; see [`Store::reserve`].
     ///
     /// ```
     /// use haypile::{Cache, SetOptions};

@@ -29,11 +29,11 @@ const UNITS: [(&str, u64); 6] = [
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteSize(
-    /// The number of bytes.
+    /// The size as a number of bytes.
     pub u64,
 );
 
-/// The error for a text that is not a size.
+/// The error of parsing a text as a size in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{text}' is not a size: write a whole number of bytes, at most 18446744073709551615, alone or \

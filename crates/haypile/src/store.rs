@@ -13,14 +13,14 @@ use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, Written};
 use crate::writers::Writers;
 
-/// The default of the time that a caller waits for another one that computes the same value.
+/// The default of the time that a caller waits for another caller that computes the same value.
 pub(crate) const DEFAULT_COMPUTE_WAIT: Duration = Duration::from_secs(30);
 
 /// The number of times that [`Store::compare_and_delete`] compares again after the same value was
 /// rewritten between its two steps.
 pub(crate) const COMPARE_ATTEMPTS: u32 = 10_000;
 
-/// A cache of bytes under keys of bytes.
+/// A store of cache entries: values of bytes under keys of bytes.
 ///
 /// The trait is synchronous and object-safe; programs hold a [`Cache`](crate::Cache) around an
 /// `Arc<dyn Store>`. In addition to the errors that a method names, each can return
@@ -393,7 +393,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn close(&self) -> Result<()>;
 }
 
-/// The exclusive right to compute the value of a key, among processes that share a store.
+/// The outcome of asking for the exclusive right to compute a key's value, among processes that
+/// share a store.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Claim<'a> {
@@ -413,9 +414,11 @@ pub enum Claim<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClaimHolder {
-    /// The number that identifies the process; only its store knows the meaning.
+    /// The number that identifies the process that holds the right to compute; only its store knows
+    /// the meaning.
     pub id: u64,
-    /// Whether the process was seen to be stopped or frozen from outside.
+    /// Whether the process that holds the right to compute was seen to be stopped or frozen from
+    /// outside.
     pub is_halted: bool,
     /// The number of claims (rights to compute) on this key, or on this and other keys, that had
     /// been released before. If another process has the claim later, and this number is the same,
@@ -424,12 +427,13 @@ pub struct ClaimHolder {
 }
 
 impl ClaimHolder {
-    /// Returns a holder of a claim with these fields, before any claim was released.
+    /// Returns a holder of the right to compute a key's value with these fields, before any such
+    /// right was released.
     pub fn new(id: u64, is_halted: bool) -> Self {
         Self { id, is_halted, released: 0 }
     }
 
-    /// Sets the number of claims that were released before.
+    /// Sets the number of claims (rights to compute a key's value) that were released before.
     #[must_use]
     pub fn with_released(self, released: u64) -> Self {
         Self { released, ..self }
@@ -440,10 +444,11 @@ impl ClaimHolder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The length of the longest key in bytes, at most [`MAX_KEY_BYTES`](Self::MAX_KEY_BYTES).
+    /// The length of the longest key that the store accepts, in bytes, at most
+    /// [`MAX_KEY_BYTES`](Self::MAX_KEY_BYTES).
     pub max_key_bytes: usize,
-    /// The length of the longest value under an empty key, in bytes. A longer key may leave less
-    /// room.
+    /// The length of the longest value that the store accepts under an empty key, in bytes. A
+    /// longer key may leave less room.
     pub max_value_bytes: u64,
     /// The bound on the whole store, in the unit of [`Store::bytes`]; `None` if there is none or it
     /// is unknown.
@@ -460,26 +465,27 @@ impl Limits {
     }
 }
 
-/// The properties of an entry that was found.
+/// The properties of an entry that a read has found: version, remaining life, level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hit {
-    /// The version for [`WriteMode::Cas`](crate::WriteMode::Cas). `None` if the protocol has no
-    /// versions, or the caller did not [ask](Store::get_versioned_into) for it; `memory://` always
-    /// returns one.
+    /// The version of the entry, for [`WriteMode::Cas`](crate::WriteMode::Cas). `None` if the
+    /// protocol has no versions, or the caller did not [ask](Store::get_versioned_into) for it;
+    /// `memory://` always returns one.
     pub version: Option<Version>,
     /// The remaining life of the entry. `None` if it never expires, or if the protocol does not
     /// report it.
     pub expires_in: Option<Duration>,
-    /// The level that had the entry, counted from zero at the fastest: of `A -> B`, 0 is A. A store
-    /// of one level always returns zero.
+    /// The level of the cache that had the entry, counted from zero at the fastest: of `A -> B`, 0
+    /// is A. A store of one level always returns zero.
     pub level: u8,
-    /// Whether the entry is in groups, whose [invalidation](Store::invalidate) makes it a miss.
+    /// Whether the found entry is in groups, whose [invalidation](Store::invalidate) makes the
+    /// entry a miss.
     pub has_groups: bool,
 }
 
 impl Hit {
-    /// Returns the properties of an entry found in the first level.
+    /// Returns the properties of an entry that was found in the first level of a cache.
     pub fn new(version: Option<Version>, expires_in: Option<Duration>) -> Self {
         Self { version, expires_in, level: 0, has_groups: false }
     }
@@ -490,7 +496,8 @@ impl Hit {
         Self { has_groups, ..self }
     }
 
-    /// Returns this hit, as seen from one level above.
+    /// Returns this hit as seen from one level of the cache above: with a level number higher by
+    /// one.
     pub(crate) fn below(self) -> Self {
         Self { level: self.level.saturating_add(1), ..self }
     }
@@ -515,28 +522,32 @@ pub enum Durability {
 pub struct Cursor(u128);
 
 impl Cursor {
-    /// Returns a cursor: a position in one of the servers or parts that a store iterates over,
-    /// numbered from zero.
+    /// Returns a cursor of an iteration over keys: a position in one of the store's servers or
+    /// parts, which are numbered from zero.
     pub fn new(server: u64, position: u64) -> Self {
         Self(u128::from(server) << 64 | u128::from(position))
     }
 
-    /// Returns the number of the server or part that the cursor is in.
+    /// Returns the number of the store's server or part that the cursor of an iteration over keys
+    /// is in.
     pub fn server(self) -> u64 {
         u64::try_from(self.0 >> 64).expect("the shift leaves 64 bits")
     }
 
-    /// Returns the position within the cursor's server or part.
+    /// Returns the position of the cursor of an iteration over keys within its server or part of
+    /// the store.
     pub fn position(self) -> u64 {
         u64::try_from(self.0 & u128::from(u64::MAX)).expect("the mask leaves 64 bits")
     }
 
-    /// Restores a cursor from the number that [`raw`](Self::raw) returned.
+    /// Restores a cursor of an iteration over keys from the number that [`raw`](Self::raw)
+    /// returned.
     pub fn from_raw(raw: u128) -> Self {
         Self(raw)
     }
 
-    /// Returns the cursor as a number, for bindings that cannot hold a cursor.
+    /// Returns the cursor of an iteration over keys as a number, for bindings that cannot hold a
+    /// cursor.
     pub fn raw(self) -> u128 {
         self.0
     }
@@ -548,19 +559,21 @@ impl Cursor {
 pub struct Page {
     /// The keys of the page, in no particular order.
     pub keys: Vec<Vec<u8>>,
-    /// The cursor of the next page; `None` at the end.
+    /// The cursor of the next page of keys; `None` at the end.
     pub next: Option<Cursor>,
 }
 
 impl Page {
-    /// Returns one page of a listing of a store's keys: these keys, and where the next page begins.
+    /// Returns one page of an iteration over a store's keys: these keys, and the cursor of the next
+    /// page.
     pub fn new(keys: Vec<Vec<u8>>, next: Option<Cursor>) -> Self {
         Self { keys, next }
     }
 }
 
-/// Allocates an empty vector with exactly this capacity. A vector that grows by itself would abort
-/// the process when memory is exhausted.
+/// Allocates an empty vector with a capacity of exactly `bytes` bytes, or returns an out-of-memory
+/// error of the store. A vector that grows by itself would abort the process when memory is
+/// exhausted.
 pub(crate) fn allocate(store: &dyn Store, bytes: usize) -> Result<Vec<u8>> {
     let mut vector = Vec::new();
     match vector.try_reserve_exact(bytes) {
@@ -569,7 +582,7 @@ pub(crate) fn allocate(store: &dyn Store, bytes: usize) -> Result<Vec<u8>> {
     }
 }
 
-/// Returns an error if a key is longer than the limit.
+/// Returns an error if a key is longer than a store's limit, in bytes.
 pub(crate) fn check_key(store: &dyn Store, key: &[u8], limit_bytes: usize) -> Result<()> {
     if key.len() <= limit_bytes {
         return Ok(());

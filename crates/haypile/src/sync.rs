@@ -19,8 +19,8 @@ impl Condvar {
         Self(parking_lot::Condvar::new())
     }
 
-    /// Waits for a notification until `end`, if there is one; also returns whether that time has come. It
-    /// can return earlier.
+    /// Waits for a notification of this condition variable, at most until `end` if that is given; also
+    /// returns whether that time has come. It can return earlier.
     pub(crate) fn wait_until<'a, T>(
         &self,
         mut guard: MutexGuard<'a, T>,

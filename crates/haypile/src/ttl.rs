@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::clock::nanos;
 use crate::error::{Error, Result};
 
-/// The life of an entry, counted from the write or touch that sets it.
+/// The time to live of an entry, counted from the write or touch that sets it.
 ///
 /// `None` and a `Duration` convert into it, so that `cache.touch(key, None)` and
 /// `cache.touch(key, Duration::from_millis(500))` read as they should. A duration of zero is
@@ -37,8 +37,8 @@ impl From<Option<Duration>> for Ttl {
 }
 
 impl Ttl {
-    /// Returns the duration that a store has to apply, `None` for never; `default` is the TTL of
-    /// its URL.
+    /// Returns the time to live that a store has to apply to an entry, `None` for forever;
+    /// `default` is the TTL of the store's URL.
     ///
     /// # Errors
     ///
@@ -53,8 +53,8 @@ impl Ttl {
     }
 }
 
-/// Returns the instant, in the clock's nanoseconds, from which an entry has expired; `u64::MAX`
-/// means never.
+/// Returns the expiry of an entry that is written now with this TTL, in nanoseconds of the store's
+/// clock; `u64::MAX` means never.
 pub(crate) fn expiry_ns(now_ns: u64, ttl: Option<Duration>) -> u64 {
     ttl.map_or(u64::MAX, |ttl| now_ns.saturating_add(nanos(ttl)))
 }

@@ -10,12 +10,13 @@ use crate::ttl::Ttl;
 pub struct Version(u64);
 
 impl Version {
-    /// Returns the version with this number, which comes from a store or from [`raw`](Self::raw).
+    /// Returns the version of an entry with this number, which comes from a store or from
+    /// [`raw`](Self::raw).
     pub fn from_raw(raw: u64) -> Self {
         Self(raw)
     }
 
-    /// Returns the version as a number, for a binding to keep.
+    /// Returns the version of an entry as a number, for a binding to keep.
     pub fn raw(self) -> u64 {
         self.0
     }
@@ -51,32 +52,34 @@ pub enum WriteMode {
 pub struct SetOptions {
     /// The condition under which the write takes effect.
     pub mode: WriteMode,
-    /// The TTL of the entry.
+    /// The time to live (TTL) of the entry that is written.
     pub ttl: Ttl,
 }
 
 impl SetOptions {
-    /// Returns options that write unconditionally.
+    /// Returns the options of a write without a condition.
     pub fn set() -> Self {
         Self::default()
     }
 
-    /// Returns options that write only if there is no entry.
+    /// Returns the options of a write that takes effect only if the key has no entry.
     pub fn add() -> Self {
         Self { mode: WriteMode::Add, ..Self::default() }
     }
 
-    /// Returns options that write only if there is an entry.
+    /// Returns the options of a write that takes effect only if the key already has an entry.
     pub fn replace() -> Self {
         Self { mode: WriteMode::Replace, ..Self::default() }
     }
 
-    /// Returns options that write only if the entry still has this version.
+    /// Returns the options of a write that takes effect only if the key's entry still has this
+    /// version.
     pub fn cas(version: Version) -> Self {
         Self { mode: WriteMode::Cas(version), ..Self::default() }
     }
 
-    /// Returns options that write only if the key has not changed since the lease was granted.
+    /// Returns the options of a write that takes effect only if the key has not changed since this
+    /// lease on it was granted.
     pub fn leased(lease: Lease) -> Self {
         Self { mode: WriteMode::Leased(lease), ..Self::default() }
     }
@@ -107,13 +110,14 @@ pub enum Written {
 }
 
 impl Written {
-    /// Whether the outcome is that the value was accepted.
+    /// Whether this outcome of a write means that the value was accepted.
     pub fn is_stored(self) -> bool {
         self == Self::Stored
     }
 }
 
-/// A prepared write with a buffer for its value, to be committed.
+/// A prepared write of an entry, with a buffer for the entry's value; it takes effect when it is
+/// committed.
 pub trait Reservation: Send {
     /// Returns the bytes of the reserved value. They are unspecified at first: the caller must
     /// write all of them.

@@ -3,8 +3,8 @@
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
-/// The users and programs, other than this process, that can have written what a store returns: the question for a
-/// program that runs what it reads, as loading a pickle of Python does.
+/// The users and programs, other than this process, that can have written the values of a store: important for a
+/// program that executes values, as loading a Python pickle does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Writers {

@@ -151,9 +151,8 @@ impl PendingCompute {
         Self { is_holding: !mutant::is_on("task-waits-while-it-holds-a-claim"), ..self }
     }
 
-    /// Makes the call take over at once from another caller that computes the value, because
-    /// somebody has already waited for that caller for
-    /// [`compute_wait`](crate::Store::compute_wait).
+    /// Makes the call take over at once from another caller that computes the value. Somebody has
+    /// already waited for that caller for [`compute_wait`](crate::Store::compute_wait).
     #[must_use]
     pub fn after_a_wait(self) -> Self {
         Self { patience: Patience::new(Duration::ZERO), ..self }

@@ -148,7 +148,8 @@ impl ForkGate {
     }
 
     /// Whether this process may use a cache that was opened in this fork generation (a number that
-    /// each fork changes); `false` if another thread was using a cache during a fork since then.
+    /// each fork changes). Returns `false` if another thread was using a cache during a fork since
+    /// then.
     #[inline]
     pub fn is_usable(generation: u64) -> bool {
         generation >= USABLE_FROM.load(Ordering::Relaxed)

@@ -18,7 +18,8 @@ use crate::private_file::{GuardedFile, append};
 /// File names that are tried before creating the file fails.
 const MAX_NAMES: u32 = 10_000;
 
-/// The reason why a recording writes no more operations to its file.
+/// The reason why a recording of cache operations writes no more operations to its file: it is
+/// full, or writing failed.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// The file has reached its bound.
@@ -33,7 +34,7 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// The file of a recording, to which blocks of operations are appended.
+/// The file of a recording of cache operations, to which blocks of operations are appended.
 #[derive(Debug)]
 pub(super) struct RecordFile {
     file: GuardedFile,
@@ -46,7 +47,8 @@ pub(super) struct RecordFile {
 }
 
 impl RecordFile {
-    /// Creates the recording of this process, under the first free file name.
+    /// Creates the file of this process's recording of cache operations, under the first free file
+    /// name.
     pub(super) fn create(options: &RecordOptions, clock: &dyn Clock) -> io::Result<Self> {
         let process = process::id();
         let (path, file) = create_new(&options.path, process)?;
@@ -86,13 +88,13 @@ impl RecordFile {
         self.written_bytes
     }
 
-    /// Whether this process, and not its parent before a fork, created the file of the recording.
+    /// Whether this process, and not its parent before a fork, created the file of this recording.
     pub(super) fn is_ours(&self) -> bool {
         self.process == process::id()
     }
 
-    /// Appends a block of recorded operations. Its header is written into the space at the start of
-    /// `block`.
+    /// Appends a block of recorded cache operations to the file. Its header is written into the
+    /// space at the start of `block`.
     pub(super) fn block(&mut self, header: BlockHeader, block: &mut [u8]) -> Result<(), Stop> {
         // The end block, which states why there is no more, always fits.
         let room_bytes = self.max_bytes.saturating_sub(self.written_bytes);
@@ -104,7 +106,7 @@ impl RecordFile {
         Ok(self.append(block)?)
     }
 
-    /// Appends the last block of a recording.
+    /// Appends the last block of a recording, which states why the recording ends, to the file.
     pub(super) fn end(&mut self, end: End, floor_ns: u64) -> io::Result<()> {
         let header = BlockHeader { block: Block::End(end), first_ns: floor_ns, floor_ns };
         self.append(&header.to_bytes(&[]))

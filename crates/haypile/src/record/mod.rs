@@ -58,28 +58,32 @@ pub use store::RecordingStore;
 
 pub(crate) use open::wrap;
 
-/// The options of a recording of operations: the file to record to, and how.
+/// The options of a recording of a store's operations: the file to record to, its size, and what it
+/// contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordOptions {
-    /// The prefix of the names of the recording's files. A relative path is resolved against the
-    /// current directory when the store is opened.
+    /// The prefix of the names of the files to which operations are recorded. A relative path is
+    /// resolved against the current directory when the store is opened.
     pub path: PathBuf,
-    /// The size in bytes that a file of the recording never exceeds;
+    /// The size in bytes that a file of recorded operations never exceeds;
     /// [`DEFAULT_MAX_BYTES`](RecordOptions::DEFAULT_MAX_BYTES) by default.
     pub max_bytes: u64,
-    /// Whether the recording contains hashes instead of keys; false by default.
+    /// Whether the recording of operations contains hashes of keys instead of keys; false by
+    /// default.
     pub hash_keys: bool,
 }
 
 impl RecordOptions {
-    /// The default of `record_max=`: 1 GiB.
+    /// The default of the option `record_max=`, the bound on a file of recorded operations: 1 GiB.
     pub const DEFAULT_MAX_BYTES: u64 = 1 << 30;
 
-    /// The smallest value of `record_max=`: 1 MiB.
+    /// The smallest value of the option `record_max=`, the bound on a file of recorded operations:
+    /// 1 MiB.
     pub const MIN_MAX_BYTES: u64 = 1 << 20;
 
-    /// The largest value of `record_max=`: 1 PiB.
+    /// The largest value of the option `record_max=`, the bound on a file of recorded operations: 1
+    /// PiB.
     pub const MAX_MAX_BYTES: u64 = 1 << 50;
 
     /// Returns options that record operations to files whose names begin with `path`, with the
@@ -88,20 +92,20 @@ impl RecordOptions {
         Self { path: path.into(), max_bytes: Self::DEFAULT_MAX_BYTES, hash_keys: false }
     }
 
-    /// Sets the bound on the size of a file of the recording.
+    /// Sets the bound on the size of a file of recorded operations, in bytes.
     #[must_use]
     pub fn max_bytes(self, max_bytes: u64) -> Self {
         Self { max_bytes, ..self }
     }
 
-    /// Sets whether the recording contains hashes instead of keys.
+    /// Sets whether the recording of operations contains hashes of keys instead of keys.
     #[must_use]
     pub fn hash_keys(self, hash_keys: bool) -> Self {
         Self { hash_keys, ..self }
     }
 }
 
-/// The state of a recording: in progress, ended, or failed.
+/// The state of a recording of a store's operations: in progress, ended, or failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecordingState {

@@ -22,7 +22,8 @@ pub(crate) fn wrap(
     Ok(Arc::new(RecordingStore::named(store, options, clock, Naming::new(level))?))
 }
 
-/// The options that the URL of a recording store has in addition to those of the inner store.
+/// The options in the URL of a recording store (such as `record=`) that the store whose operations
+/// it records does not have.
 #[derive(Default)]
 pub(super) struct Naming {
     scheme: Option<&'static Scheme>,

@@ -95,7 +95,7 @@ impl Recorder {
         })
     }
 
-    /// Records an operation that has just been done.
+    /// Records an operation that a store has just done.
     #[inline]
     pub(super) fn record(&self, entry: &RecordedEntry<'_>) {
         let number = thread_number() & (self.stripes.len() - 1);
@@ -132,7 +132,7 @@ impl Recorder {
         }
     }
 
-    /// Writes to the file all operations that were recorded before the call.
+    /// Writes all operations that were recorded before the call to the file of the recording.
     pub(super) fn flush(&self) {
         let mut output = self.output.lock();
         if self.is_recording(&mut output) {
@@ -140,8 +140,8 @@ impl Recorder {
         }
     }
 
-    /// Writes all recorded operations and the end block to the file. Later operations are not
-    /// recorded.
+    /// Ends the recording: writes all recorded operations and the end block to its file. Later
+    /// operations are not recorded.
     pub(super) fn close(&self) {
         let mut output = self.output.lock();
         if !output.file.is_ours() {

@@ -28,8 +28,8 @@ pub struct RecordingStore {
 }
 
 impl RecordingStore {
-    /// Wraps `inner`, and records its operations from now on. The file of the recording is created
-    /// at once.
+    /// Wraps the store `inner`, and records its operations from now on. The file of the recording
+    /// is created at once.
     ///
     /// The URL is that of `inner`; a [`Registry`](crate::Registry) opens stores whose URL has the
     /// recording options.
@@ -63,12 +63,12 @@ impl RecordingStore {
         self.recorder.state()
     }
 
-    /// Returns the path of the recording.
+    /// Returns the path of the file to which operations are recorded.
     pub fn path(&self) -> PathBuf {
         self.recorder.path()
     }
 
-    /// Returns the number of bytes written to the recording so far.
+    /// Returns the number of bytes written to the file of recorded operations so far.
     pub fn written_bytes(&self) -> u64 {
         self.recorder.written_bytes()
     }

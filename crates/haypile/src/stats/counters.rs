@@ -3,7 +3,7 @@
 use super::{Event, Stats};
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Atomic counters, one for each [`Event`].
+/// Atomic counters of a store's events, one for each [`Event`].
 #[derive(Debug, Default)]
 pub struct EventCounters([AtomicU64; Event::ALL.len()]);
 
@@ -14,8 +14,8 @@ impl EventCounters {
         self.0[event as usize].fetch_add(1, Relaxed);
     }
 
-    /// Adds one to the counter of an event, for a caller that shares the counters with nobody: an
-    /// atomic addition would be slower.
+    /// Adds one to the counter of an event, for a caller that shares the counters with no other
+    /// thread: an atomic addition would be slower.
     #[inline]
     pub(crate) fn add_exclusive(&mut self, event: Event) {
         let counter = &self.0[event as usize];

@@ -20,7 +20,7 @@ macro_rules! events {
             /// counters in files and of fields in the C interface follow from it.
             pub const ALL: [Self; [$(stringify!($field)),+].len()] = [$(Self::$event),+];
 
-            /// Name of the event's field in [`Stats`].
+            /// Returns the name of the event's field in [`Stats`].
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$event => stringify!($field),)+
@@ -34,7 +34,8 @@ macro_rules! events {
             }
         }
 
-        /// The counts since a store was opened, and the sizes of its current contents.
+        /// The statistics of a store: counts of events since it was opened, and the sizes of its
+        /// current contents.
         ///
         /// A store that cannot know a number leaves it at zero and says so in its own documentation.
         /// Other crates start from the default and fill in what they know. An operation that ends in
@@ -43,17 +44,16 @@ macro_rules! events {
         #[non_exhaustive]
         pub struct Stats {
             $($(#[doc = $doc])+ pub $field: u64,)+
-            /// The number of entries now. It may include some that have expired and have not been
-            /// read since.
+            /// The number of entries in the store now. It may include some that have expired and
+            /// have not been read since.
             pub entries: u64,
-            /// The number of bytes of keys, values and metadata of the entries that `entries`
-            /// counts.
+            /// The total size of keys, values and metadata of the store's entries, in bytes.
             pub bytes: u64,
-            /// The bound on [`bytes`](Self::bytes) now; `None` if there is none or the store cannot
-            /// know it.
+            /// The store's bound on [`bytes`](Self::bytes) now; `None` if there is none or the
+            /// store cannot know it.
             pub capacity_bytes: Option<u64>,
-            /// The times that loading a snapshot took, once it has ended; `None` if there is none
-            /// to load.
+            /// The times that loading the store's snapshot took, once it has ended; `None` without
+            /// a snapshot to load.
             pub loading: Option<Loading>,
         }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-/// The number of failures of one kind, and the last one; [warnings](crate::Store::warnings) report
-/// them.
+/// The number of failed operations of one kind, and the last error;
+/// [warnings](crate::Store::warnings) report them.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
     count: AtomicU64,
@@ -14,13 +14,13 @@ pub(crate) struct Failures {
 }
 
 impl Failures {
-    /// Counts a failure that affects `times` operations.
+    /// Counts an error that made `times` operations of this kind fail.
     pub(crate) fn count(&self, times: u64, error: &impl Display) {
         *self.last.lock() = error.to_string();
         self.count.fetch_add(times, Ordering::Relaxed);
     }
 
-    /// Counts a failure, and logs a warning if it is the first.
+    /// Counts a failed operation, and logs a warning if it is the first failure of this kind.
     pub(crate) fn count_and_log(&self, what: &str, error: &impl Display) {
         let is_first = self.counted() == 0;
         self.count(1, error);
@@ -33,7 +33,8 @@ impl Failures {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Returns a warning that names the failed operation (`what`), if anything failed.
+    /// Returns a warning that names the kind of failure (`what`), if an operation has failed in
+    /// this way.
     pub(crate) fn warning(&self, what: &str) -> Option<String> {
         let count = self.counted();
         (count > 0).then(|| format!("{count} {what}; the last time: {}", self.last.lock()))

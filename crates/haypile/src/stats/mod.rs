@@ -12,7 +12,8 @@ pub(crate) use failures::Failures;
 use crate::url::CacheUrl;
 
 impl Stats {
-    /// Returns the hits per read; `None` before the first read.
+    /// Returns the hit ratio, the number of hits per read of the store; `None` before the first
+    /// read.
     pub fn hit_ratio(&self) -> Option<f64> {
         let reads = self.hits.saturating_add(self.misses);
         (reads > 0).then(|| self.hits as f64 / reads as f64)
@@ -28,14 +29,14 @@ impl Stats {
 pub struct Loading {
     /// The time of reading the snapshot file, in nanoseconds.
     pub read_ns: u64,
-    /// The time of verifying the checksums of its blocks and of selecting the entries to load, in
-    /// nanoseconds.
+    /// The time of verifying the checksums of the snapshot's blocks and of selecting the entries to
+    /// load, in nanoseconds.
     pub check_ns: u64,
     /// The time of copying the snapshot's entries and inserting them into the store, in
     /// nanoseconds.
     pub insert_ns: u64,
-    /// The number of entries that were offered to the store. An entry that was written in the
-    /// meantime stays as it is, and a store that has shrunk may take fewer.
+    /// The number of entries of the snapshot that were offered to the store. An entry that was
+    /// written in the meantime stays as it is, and a store that has shrunk may take fewer.
     pub entries: u64,
 }
 
@@ -45,12 +46,12 @@ pub struct Loading {
 pub struct LevelStats {
     /// The level's own [URL](crate::Store::url).
     pub url: CacheUrl,
-    /// The statistics of the level.
+    /// The statistics of this level of the cache.
     pub stats: Stats,
 }
 
 impl LevelStats {
-    /// Returns the statistics of the level with this URL.
+    /// Returns these statistics as those of the level of a cache with this URL.
     pub fn new(url: CacheUrl, stats: Stats) -> Self {
         Self { url, stats }
     }

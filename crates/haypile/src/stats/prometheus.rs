@@ -50,7 +50,8 @@ pub(super) struct EventMetric {
 
 type Call = (&'static str, &'static str);
 
-/// Returns the Prometheus metric of an event that is the result of an operation.
+/// Returns the Prometheus metric of an event that is one result of an operation, such as the miss
+/// of a read.
 pub(super) const fn operation(operation: &'static str, result: &'static str) -> EventMetric {
     EventMetric {
         name: "haypile_operations_total",
@@ -59,7 +60,7 @@ pub(super) const fn operation(operation: &'static str, result: &'static str) -> 
     }
 }
 
-/// Returns a Prometheus metric that counts one event and nothing else.
+/// Returns a Prometheus metric with a name of its own that counts one event.
 pub(super) const fn alone(name: &'static str, help: &'static str) -> EventMetric {
     EventMetric { name, help, call: None }
 }

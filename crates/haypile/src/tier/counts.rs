@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::Error;
 use crate::stats::{Failures, Stats};
 
-/// The counts of a store of two levels, in addition to those of its levels.
+/// The counts that a store of two levels keeps itself, such as deferred writes, in addition to the
+/// statistics of its levels.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     /// The number of hits of the upper level that could not be used, and were looked up below.

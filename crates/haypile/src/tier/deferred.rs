@@ -11,7 +11,8 @@ use crate::ttl::{Ttl, expiry_ns};
 use crate::write::SetOptions;
 
 impl Levels {
-    /// Queues a write for the lower level, if it can be deferred (write-back).
+    /// Queues a write for the lower level of the cache, if it can be deferred (write-back); returns
+    /// whether it was queued.
     pub(super) fn defer(
         &self,
         key: &[u8],
@@ -31,20 +32,22 @@ impl Levels {
         deferred
     }
 
-    /// Writes the queued value of a key that is being changed, so that the lower level can check
-    /// the condition of the change.
+    /// Writes the queued value of a key that is about to be changed to the lower level, so that
+    /// this level can check the condition of the change.
     pub(super) fn settle(&self, key: &[u8], _change: &Change<'_>) -> Result<()> {
         self.settle_held(key)
     }
 
-    /// Drops the queued write of a key, because a newer operation has been done in the lower level.
-    /// Returns whether the queued entry was valid or had expired; `None` if nothing was queued.
+    /// Drops the queued write of a key to the lower level, because a newer operation on the key has
+    /// been done there. Returns whether the queued entry was valid or had expired; `None` if
+    /// nothing was queued.
     pub(super) fn overtake(&self, key: &[u8], _change: &Change<'_>) -> Option<bool> {
         let pending = self.queue()?.remove(key)?;
         Some(pending.left(self.clock.now_ns()).is_some())
     }
 
-    /// Writes to the lower level the newest value of a key that only the upper level has.
+    /// Writes the queued value of a key (which only the upper level has) to the lower level of the
+    /// cache.
     pub(super) fn write_pending(&self, key: &[u8]) -> Result<()> {
         let _held = (!mutant::is_on("waiting-write-is-done-without-the-stripe"))
             .then(|| self.stripes.hold(key));
@@ -89,7 +92,7 @@ impl Levels {
         Ok(())
     }
 
-    /// Writes all queued values to the lower level, until one fails.
+    /// Writes all queued values to the lower level of the cache, until one fails.
     pub(super) fn drain(&self) -> Result<()> {
         let Some(queue) = self.queue() else { return Ok(()) };
         let mut result = Ok(());
@@ -107,7 +110,8 @@ impl Levels {
         result
     }
 
-    /// Writes all queued values before the store is closed; those that cannot be written are lost.
+    /// Writes all queued values to the lower level before the store is closed; those that cannot be
+    /// written are lost.
     pub(super) fn drain_finally(&self) -> Result<()> {
         let drained = self.drain();
         if let (Some(queue), Err(error)) = (self.queue(), &drained) {
@@ -117,7 +121,7 @@ impl Levels {
     }
 }
 
-/// Whether a write that failed with this error could succeed later.
+/// Whether a queued write that failed with this error could succeed later.
 pub(super) fn is_passing(error: &Error) -> bool {
     matches!(
         error,

@@ -11,13 +11,13 @@ use crate::fork;
 /// The pause after a failure of the lower level.
 const REST: Duration = Duration::from_millis(100);
 
-/// A thread that writes queued values to the lower level until the queue is closed.
+/// A thread that writes queued values to the lower level of a cache until the queue is closed.
 #[derive(Debug)]
 pub(super) struct Flusher(JoinHandle<()>);
 
 impl Flusher {
-    /// Starts the thread that writes queued values to the lower level. If that fails, the queue is
-    /// closed, and no writes are deferred.
+    /// Starts the thread that writes queued values to the lower level of a cache. If that fails,
+    /// the queue is closed, and no writes are deferred.
     pub(super) fn start(levels: &Arc<Levels>) -> Option<Self> {
         let queue = levels.queue()?;
         let writer = Arc::clone(levels);
@@ -39,7 +39,8 @@ impl Flusher {
         }
     }
 
-    /// Waits for the end of the writing thread, which ends when the queue is closed.
+    /// Waits for the end of the thread that writes queued values, which ends when the queue is
+    /// closed.
     pub(super) fn join(self) {
         if self.0.join().is_err() {
             log::error!("the thread that writes to the lower level panicked");

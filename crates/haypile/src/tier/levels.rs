@@ -27,13 +27,15 @@ pub(super) struct Levels {
     queue: Option<WriteQueue>,
 }
 
-/// The state of a key that a reader records before it reads the lower level.
+/// The state of a key and the time that a reader records before it reads the key from the lower
+/// level, to find out later whether the key has changed.
 pub(super) struct Asked {
     pub(super) note: Note,
     pub(super) at_ns: u64,
 }
 
-/// The right to change a key that has been deleted from the upper level.
+/// The right to change a key in the lower level, after its deletion from the upper level; no copy
+/// of it is made there in the meantime.
 pub(super) struct Change<'a> {
     pub(super) held: HeldStripe<'a>,
     pub(super) began_ns: u64,
@@ -51,8 +53,8 @@ impl Levels {
         Self { upper, lower, options, counts, clock, stripes, queue }
     }
 
-    /// Returns the queue of deferred writes, if there is one. In a forked child it is empty,
-    /// because the queued writes belong to the parent.
+    /// Returns the queue of writes that are deferred for the lower level, if there is one. In a
+    /// forked child it is empty, because the queued writes belong to the parent.
     pub(super) fn queue(&self) -> Option<&WriteQueue> {
         self.queue.as_ref().filter(|queue| queue.is_of_this_process())
     }
@@ -61,13 +63,15 @@ impl Levels {
         self.options.url(&self.upper.url(), &self.lower.url())
     }
 
-    /// Records the state of a key, before the lower level is read.
+    /// Records the state of a key before it is read from the lower level, to find out later whether
+    /// the key has changed.
     pub(super) fn ask(&self, key: &[u8]) -> Asked {
         Asked { note: self.stripes.note(key), at_ns: self.clock.now_ns() }
     }
 
-    /// Puts a copy of an entry into the upper level; the entry had at least this life left at an
-    /// instant. If that is not possible, the upper level is left without the key.
+    /// Puts a copy of an entry into the upper level; `life` is the least time that the entry had
+    /// left to live at the time `at_ns`. If that is not possible, the upper level is left without
+    /// the key.
     pub(super) fn put(
         &self,
         held: &HeldStripe<'_>,
@@ -121,14 +125,15 @@ impl Levels {
         }
     }
 
-    /// Deletes a key from the upper level.
+    /// Deletes the copy of a key's entry from the upper level of the cache.
     pub(super) fn remove_copy(&self, key: &[u8]) {
         if let Err(error) = self.upper.delete(key) {
             self.counts.upper_failed(&error);
         }
     }
 
-    /// Deletes a key from the upper level, and keeps it out until the returned change is dropped.
+    /// Deletes a key from the upper level of the cache, and keeps copies of it out until the
+    /// returned change is dropped.
     pub(super) fn change(&self, key: &[u8]) -> Change<'_> {
         let held = self.stripes.hold(key);
         let change = Change { held, began_ns: self.clock.now_ns() };
@@ -138,7 +143,7 @@ impl Levels {
         change
     }
 
-    /// Writes a value to the lower level, at once or deferred.
+    /// Writes a value to the lower level of the cache, at once or deferred (write-back).
     pub(super) fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
         let change = self.change(key);
         let life = self.options.life(options.ttl);
@@ -164,8 +169,9 @@ impl Levels {
         Ok(written)
     }
 
-    /// Writes a value in groups to the lower level at once. The upper level gets no copy, so that
-    /// an invalidation by any process is seen at once.
+    /// Writes an entry that is in groups to the lower level at once, and deletes its copy from the
+    /// upper level. The upper level gets no copy, so that an invalidation by any process is seen at
+    /// once.
     pub(super) fn set_in_groups(
         &self,
         key: &[u8],
@@ -217,8 +223,8 @@ impl Levels {
         }
     }
 
-    /// Treats a lower level that failed as empty, and counts `misses`; returns any other error to
-    /// the caller.
+    /// Treats a lower level whose backend failed as empty, and counts `misses` misses; returns any
+    /// other error to the caller.
     pub(super) fn unread(&self, error: Error, misses: usize) -> Result<()> {
         if matches!(error, Error::Backend { .. }) {
             self.counts.unread(misses, &error);

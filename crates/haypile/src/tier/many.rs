@@ -15,7 +15,8 @@ use crate::store::Found;
 use crate::write::{SetOptions, Written};
 
 impl Levels {
-    /// Deletes keys from the upper level, and keeps them out; also returns the time of that.
+    /// Deletes keys from the upper level of the cache, and keeps copies of them out until the
+    /// returned locks are dropped; also returns the time of the deletion.
     pub(super) fn change_many(&self, keys: &[&[u8]]) -> (Vec<HeldStripe<'_>>, u64) {
         let held = self.stripes.hold_many(keys.iter().copied());
         let began_ns = self.clock.now_ns();
@@ -25,8 +26,8 @@ impl Levels {
         (held, began_ns)
     }
 
-    /// Reads several keys: those that the upper level does not have, with one call of the lower
-    /// level.
+    /// Reads the values of several keys: those that the upper level does not have, by one call of
+    /// the lower level.
     pub(super) fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Found>> {
         let mut found = match self.upper.get_many(keys) {
             Ok(found) => found.into_iter().map(|found| self.served(found)).collect(),
@@ -69,8 +70,8 @@ impl Levels {
         Some((kept, hit))
     }
 
-    /// Writes several values with one call of the lower level. Deferred writes are queued one after
-    /// the other.
+    /// Writes several values by one call of the lower level of the cache. Deferred writes are
+    /// queued one after the other.
     pub(super) fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
         if self.queue().is_some() {
             let set =

@@ -6,7 +6,7 @@ use crate::size::ByteSize;
 use crate::ttl::Ttl;
 use crate::url::{CacheUrl, Level, OptionSpec, Place, ResolvedLevel, Scheme, UrlError, ValueKind};
 
-/// The URL options of an upper level, in addition to those of its scheme.
+/// The options that the URL of an upper level of a cache has in addition to those of its scheme.
 pub(crate) static LEVEL_OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         name: "stale",
@@ -35,11 +35,12 @@ static OPTIONS: Scheme = Scheme {
     help: "its relation to the level below",
 };
 
-/// The remaining life of an entry; `None` means forever.
+/// The remaining time to live of an entry; `None` means forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Life(pub(super) Option<Duration>);
 
-/// Settings of an upper level: how long its copies live, and how it writes to the level below.
+/// The settings of an upper level of a cache: how long its copies live, and how it writes to the
+/// level below.
 ///
 /// ```
 /// use std::time::Duration;
@@ -50,7 +51,8 @@ pub(super) struct Life(pub(super) Option<Duration>);
 #[derive(Clone, Debug)]
 pub struct TierOptions {
     pub(super) stale: Duration,
-    /// The bound on deferred writes, in bytes; `None` writes through to the lower level.
+    /// The bound on queued writes for the lower level, in bytes; `None` writes through to the lower
+    /// level at once.
     pub(super) write_max_bytes: Option<u64>,
     /// The last level's default TTL; `None` if it is not known.
     lower_ttl: Option<Life>,
@@ -58,17 +60,20 @@ pub struct TierOptions {
 }
 
 impl TierOptions {
-    /// The default of `stale=`: the time for which an upper level may serve an outdated copy.
+    /// The default of the option `stale=`: the time for which an upper level may serve an outdated
+    /// copy of an entry.
     pub const DEFAULT_STALE: Duration = Duration::from_secs(1);
 
-    /// The default of `write_max=`, the bound on deferred writes, in bytes.
+    /// The default of the option `write_max=`, the bound on queued writes for the lower level, in
+    /// bytes.
     pub const DEFAULT_WRITE_MAX_BYTES: u64 = 16 << 20;
 
-    /// The smallest allowed bound on deferred writes, in bytes.
+    /// The smallest allowed value of the option `write_max=`, the bound on queued writes for the
+    /// lower level, in bytes.
     pub const MIN_WRITE_MAX_BYTES: u64 = 1 << 10;
 
-    /// Returns the default options: [`DEFAULT_STALE`](Self::DEFAULT_STALE), and writing through to
-    /// the lower level.
+    /// Returns the default settings of an upper level: [`DEFAULT_STALE`](Self::DEFAULT_STALE), and
+    /// writing through to the lower level.
     pub fn new() -> Self {
         Self {
             stale: TierOptions::DEFAULT_STALE,
@@ -78,27 +83,30 @@ impl TierOptions {
         }
     }
 
-    /// Sets the longest time for which the upper level may serve values that others have
-    /// overwritten or deleted in the lower one. With zero it stores no entries.
+    /// Sets the longest time for which the upper level may serve values that other processes have
+    /// overwritten or deleted in the lower level. With zero it stores no entries.
     #[must_use]
     pub fn stale(self, stale: Duration) -> Self {
         Self { stale, ..self }
     }
 
-    /// Defers writes to the lower level, up to this number of queued bytes; `None` writes through.
+    /// Defers writes to the lower level (write-back), up to this number of queued bytes; `None`
+    /// writes through at once.
     #[must_use]
     pub fn write_back(self, max_bytes: Option<u64>) -> Self {
         Self { write_max_bytes: max_bytes, ..self }
     }
 
-    /// Sets the TTL that the last level applies to entries written without one; `None` means none.
-    /// Without this call, such entries do not reach the upper level, and are written through.
+    /// Sets the TTL that the last level applies to entries written without a TTL; `None` means that
+    /// they never expire. Without this call, such entries do not reach the upper level, and are
+    /// written through.
     #[must_use]
     pub fn lower_ttl(self, ttl: Option<Duration>) -> Self {
         Self { lower_ttl: Some(Life(ttl)), ..self }
     }
 
-    /// Returns the options that the URL of an upper level states, over a last level with this TTL.
+    /// Returns the settings that the URL of an upper level states, above a last level with this
+    /// default TTL.
     pub(crate) fn of(
         relation: &ResolvedLevel,
         upper: &ResolvedLevel,
@@ -114,13 +122,13 @@ impl TierOptions {
         }
     }
 
-    /// Returns the longest life of a copy in the upper level.
+    /// Returns the longest time that a copy of an entry lives in the upper level.
     pub(super) fn copies_live(&self) -> Duration {
         self.upper_ttl.map_or(self.stale, |ttl| ttl.min(self.stale))
     }
 
-    /// Returns the life of an entry that is written with this TTL; `None` if only the last level
-    /// knows it, or would refuse it.
+    /// Returns the time to live of an entry that is written with this TTL; `None` if only the last
+    /// level knows it, or would refuse it.
     pub(super) fn life(&self, ttl: Ttl) -> Option<Life> {
         match ttl {
             Ttl::Default => self.lower_ttl,
@@ -158,20 +166,21 @@ impl Default for TierOptions {
     }
 }
 
-/// An upper level of a URL, and its relation to the level below.
+/// An upper level of a cache URL, with its options that concern the level below, such as `stale=`.
 pub(crate) struct Upper {
     pub(crate) level: ResolvedLevel,
     pub(crate) relation: ResolvedLevel,
 }
 
 impl Upper {
-    /// Checks an upper level against its scheme, as [`Level::resolve`] does for a single one.
+    /// Checks an upper level of a cache URL against its scheme, as [`Level::resolve`] does for a
+    /// single level.
     pub(crate) fn resolve(level: &Level, scheme: &'static Scheme) -> Result<Self, UrlError> {
         let (level, relation) = take(level);
         Ok(Self { level: level.resolve(scheme)?, relation: relation.resolve(&OPTIONS)? })
     }
 
-    /// Returns the upper level in its canonical form, with all its options.
+    /// Returns the upper level of a cache URL in its canonical form, with all its options.
     pub(crate) fn level(&self) -> Result<Level, UrlError> {
         let mut options = self.relation.level().options();
         let level = self.level.level().clone();
@@ -184,7 +193,7 @@ fn take(level: &Level) -> (Level, Level) {
     level.split_options(|name| OPTIONS.option(name).is_some())
 }
 
-/// Returns an error if the last level has options that only upper levels have.
+/// Returns an error if the last level of a cache URL has options that only upper levels have.
 pub(crate) fn refuse(level: &Level) -> Result<(), UrlError> {
     match take(level).1.options().find_map(|(name, _)| OPTIONS.option(name)) {
         Some(option) => Err(UrlError::NoLevelBelow { name: option.name }),

@@ -19,7 +19,7 @@ const OVERHEAD_BYTES: u64 = 160;
 /// The part of that in the table of entries.
 const TABLE_BYTES: usize = 64;
 
-/// A queue of writes deferred for the lower level, bounded in bytes.
+/// A queue of writes that are deferred for the lower level of a cache, bounded in bytes.
 ///
 /// Callers that put or remove a key hold its stripe; the lock of the queue is held briefly, and no
 /// other lock is taken under it.
@@ -34,7 +34,7 @@ pub(super) struct WriteQueue {
     writer: OnceLock<Thread>,
 }
 
-/// The next action of the thread that writes queued values.
+/// The next action of the thread that writes queued values: write, wait, or end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NextWrite {
     /// The thread has to write the pending value of this key, which stays in the queue.
@@ -55,16 +55,16 @@ struct Waiting {
     is_closed: bool,
 }
 
-/// A queued write: the value and the expiry of an entry.
+/// A queued write for the lower level: the value and the expiry of an entry.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     pub(super) value: Arc<[u8]>,
-    /// The expiry by the store's clock, in nanoseconds; `u64::MAX` means never.
+    /// The expiry of the queued entry by the store's clock, in nanoseconds; `u64::MAX` means never.
     pub(super) expiry_ns: u64,
 }
 
 impl Pending {
-    /// Returns the remaining life of the entry; `None` if it has expired.
+    /// Returns the remaining life of the queued entry; `None` if it has expired.
     pub(super) fn left(&self, now_ns: u64) -> Option<Life> {
         if self.expiry_ns == u64::MAX {
             return Some(Life(None));
@@ -93,7 +93,7 @@ impl WriteQueue {
         Self { max_bytes, process: process::id(), waiting, writer }
     }
 
-    /// Sets the thread that is unparked when the queue has something to write.
+    /// Sets the thread that is unparked when the queue has a value to write.
     pub(super) fn be_written_by(&self, writer: Thread) {
         let _ = self.writer.set(writer);
     }
@@ -108,13 +108,15 @@ impl WriteQueue {
         self.process == process::id() || mutant::is_on("child-does-the-writes-of-its-parent")
     }
 
-    /// Marks the queue as belonging to another process, as in the child of a fork, for tests.
+    /// Marks the queue of deferred writes as belonging to another process, as in the child of a
+    /// fork, for tests.
     #[cfg(all(test, not(shuttle)))]
     pub(super) fn leave_to_parent(&mut self) {
         self.process += 1;
     }
 
-    /// Queues a write, replacing a queued one of the same key; returns whether there was room.
+    /// Queues a write for the lower level, replacing a queued write of the same key; returns
+    /// whether there was room.
     pub(super) fn put(&self, key: &[u8], value: &[u8], expiry_ns: u64) -> bool {
         if !has_memory(key.len() + value.len()) {
             return false;
@@ -158,7 +160,7 @@ impl WriteQueue {
         self.waiting.lock().remove(key)
     }
 
-    /// Removes all queued writes, and returns their number.
+    /// Removes all writes queued for the lower level, and returns their number.
     pub(super) fn clear(&self) -> usize {
         let mut waiting = self.waiting.lock();
         let entries = std::mem::take(&mut waiting.entries).len();
@@ -167,12 +169,12 @@ impl WriteQueue {
         entries
     }
 
-    /// Returns the keys of queued writes, the oldest first.
+    /// Returns the keys of writes queued for the lower level, the oldest first.
     pub(super) fn keys(&self) -> Vec<Arc<[u8]>> {
         self.waiting.lock().order.values().cloned().collect()
     }
 
-    /// Closes the queue, so that it refuses writes from now on.
+    /// Closes the queue of deferred writes, so that it refuses writes from now on.
     pub(super) fn close(&self) {
         self.waiting.lock().is_closed = true;
         self.wake();
@@ -182,7 +184,8 @@ impl WriteQueue {
         self.waiting.lock().is_closed
     }
 
-    /// Returns the next queued key to write, or what to do instead.
+    /// Returns the key of the oldest queued write, or that the writing thread has nothing to do or
+    /// has to end.
     pub(super) fn next(&self) -> NextWrite {
         let waiting = self.waiting.lock();
         match waiting.order.values().next() {

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::mutant;
 use crate::store::Hit;
 
-/// Whether a write of a key is queued for the lower level, and whether it has expired.
+/// The queued write of a key for the lower level: none, an expired one, or a value.
 pub(super) enum Waiting {
     Nothing,
     /// A write that has expired, and that has still overwritten the entry below.
@@ -19,8 +19,8 @@ pub(super) enum Waiting {
 }
 
 impl Levels {
-    /// Decodes the upper level's bytes of a key into the entry and the length of its value; `None`
-    /// if they cannot be used, so that the lower level has to be read.
+    /// Decodes the upper level's stored bytes of a key into the length of the value and the entry's
+    /// properties. Returns `None` if they cannot be used, so that the lower level has to be read.
     pub(super) fn serve(
         &self,
         kept: &[u8],
@@ -35,8 +35,8 @@ impl Levels {
         served.map(|(value_bytes, trailer)| (value_bytes, trailer.hit(copy)))
     }
 
-    /// Reads a key from the upper or the lower level; with `needs_version`, from a level that knows
-    /// its version.
+    /// Reads the value of a key from the upper or the lower level; with `needs_version`, from a
+    /// level that knows the entry's version.
     pub(super) fn read(
         &self,
         key: &[u8],
@@ -64,7 +64,7 @@ impl Levels {
         self.read_below(key, buffer, needs_version)
     }
 
-    /// Reads a key from the lower level, and puts a copy into the upper one.
+    /// Reads the value of a key from the lower level, and puts a copy into the upper level.
     pub(super) fn read_below(
         &self,
         key: &[u8],
@@ -128,9 +128,9 @@ impl Levels {
         }
     }
 
-    /// Puts a value that was found in the lower level into the upper one. If it may be out of date,
-    /// the upper level is left without the key instead, or with the same value, because a copy that
-    /// is there may be an older one.
+    /// Puts a copy of a value that was found in the lower level into the upper level. If the value
+    /// may be out of date, the upper level is left without the key instead, or with the same value,
+    /// because a copy that is there may be an older one.
     pub(super) fn promote(
         &self,
         asked: &Asked,

@@ -23,7 +23,8 @@ use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, Written};
 use crate::writers::Writers;
 
-/// A store of an upper and a lower level; see the [module documentation](super).
+/// A store that combines an upper (faster) and a lower level of a cache; see the [module
+/// documentation](super).
 ///
 /// Its limits are those of the last level: entries that the upper level does not accept have no
 /// copy there.
@@ -34,7 +35,7 @@ pub struct TieredStore {
 }
 
 impl TieredStore {
-    /// Returns a store that reads `upper` before `lower`. Nobody else may use the upper level.
+    /// Returns a store that reads `upper` before `lower`. Only this store may use the upper level.
     ///
     /// `clock` measures the reads below, and the expiry of pending writes.
     pub fn new(
@@ -51,7 +52,7 @@ impl TieredStore {
         }
     }
 
-    /// Returns the upper level.
+    /// Returns the upper level of this store, which is read first.
     pub fn upper(&self) -> &Arc<dyn Store> {
         &self.levels.upper
     }

@@ -30,15 +30,16 @@ struct Stripe {
     copies: Mutex<()>,
 }
 
-/// The state of a key that a reader records before it reads the lower level.
+/// The state of a key's stripe (its count of changes) that a reader records before it reads the key
+/// from the lower level.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
     stripe: usize,
     changes: u64,
 }
 
-/// The right to change the keys of one stripe (a part of all keys); the change ends when this is
-/// dropped.
+/// The exclusive right to change the keys of one stripe (a part of all keys) in a store of two
+/// levels, until it is dropped.
 pub(super) struct HeldStripe<'a> {
     stripe: &'a Stripe,
     /// The number of changes that the stripe must still have when a copy of this change is put.
@@ -58,7 +59,8 @@ impl Stripes {
         usize::try_from(xxh3_64(key) % STRIPES as u64).expect("less than STRIPES")
     }
 
-    /// Records the state of a key's stripe, before the key is read from the lower level.
+    /// Returns the state of a key's stripe (its count of changes), to be compared after the key is
+    /// read from the lower level.
     pub(super) fn note(&self, key: &[u8]) -> Note {
         let stripe = Self::of(key);
         // The read below comes after this load: if it overlaps a change whose end this load does
@@ -66,13 +68,14 @@ impl Stripes {
         Note { stripe, changes: self.0[stripe].changes.load(Ordering::Acquire) }
     }
 
-    /// Waits for the right to change a key, which locks its stripe.
+    /// Waits for the exclusive right to change a key, by locking the key's stripe (a part of all
+    /// keys).
     pub(super) fn hold(&self, key: &[u8]) -> HeldStripe<'_> {
         self.hold_stripe(Self::of(key))
     }
 
-    /// Waits for the right to change any of these keys, in the order of stripes, which prevents
-    /// deadlocks.
+    /// Waits for the exclusive right to change all of these keys, by locking their stripes in
+    /// order, which prevents deadlocks.
     pub(super) fn hold_many<'a>(
         &self,
         keys: impl Iterator<Item = &'a [u8]>,
@@ -83,7 +86,7 @@ impl Stripes {
         stripes.into_iter().map(|stripe| self.hold_stripe(stripe)).collect()
     }
 
-    /// Returns, of the locked stripes, the one that a key belongs to.
+    /// Returns, of the locked stripes (parts of all keys), the stripe that a key belongs to.
     pub(super) fn among<'a, 'b>(
         &self,
         held: &'b [HeldStripe<'a>],
@@ -94,13 +97,15 @@ impl Stripes {
         held.iter().find(is_own).expect("the stripe of each key is held")
     }
 
-    /// Waits for the right to change every key, by locking all stripes.
+    /// Waits for the exclusive right to change every key, by locking all stripes (parts of the
+    /// keys).
     pub(super) fn hold_all(&self) -> Vec<HeldStripe<'_>> {
         (0..STRIPES).map(|stripe| self.hold_stripe(stripe)).collect()
     }
 
-    /// Takes the right to change a key without waiting, if no key of its stripe has changed since
-    /// the note. [`hold_copies`](HeldStripe::hold_copies) tells whether that is still so.
+    /// Takes the exclusive right to change the keys of a noted stripe without waiting, if none of
+    /// them has changed since the note. [`hold_copies`](HeldStripe::hold_copies) returns whether
+    /// that is still so.
     pub(super) fn hold_unchanged(&self, note: Note) -> Option<HeldStripe<'_>> {
         let stripe = &self.0[note.stripe];
         let is_odd = note.changes % 2 == 1 && !mutant::is_on("read-during-a-change-is-promoted");
@@ -115,9 +120,9 @@ impl Stripes {
         Some(held)
     }
 
-    /// Records that a read returns a value which it could not copy to the upper level, and lets the
-    /// caller remove a copy. From now on, nobody puts a copy of what was read from the lower level
-    /// before. Waits while a copy is put.
+    /// Records that a read returns a value that it could not copy to the upper level, and lets the
+    /// caller remove a copy. From now on, no thread puts a copy of a value that it has read from
+    /// the lower level before. Waits while a copy is put.
     pub(super) fn pass(&self, note: Note) -> HeldCopies<'_> {
         let stripe = &self.0[note.stripe];
         let held = stripe.hold_copies();
@@ -146,9 +151,9 @@ impl<'a> HeldStripe<'a> {
         Self { stripe, changes, _lock: lock }
     }
 
-    /// Waits for the right to put a copy into the upper level; also returns whether that copy is up
-    /// to date: nobody may have changed the key, nor [returned](Stripes::pass) a possibly newer
-    /// value of it, since the change or the read began.
+    /// Waits for the right to put a copy of an entry into the upper level; also returns whether
+    /// that copy is up to date. It is if no thread has changed the key, or
+    /// [returned](Stripes::pass) a possibly newer value of it, since the change or the read began.
     pub(super) fn hold_copies(&self) -> (HeldCopies<'a>, bool) {
         let held = self.stripe.hold_copies();
         let is_current = self.stripe.changes.load(Ordering::Acquire) == self.changes

@@ -15,13 +15,15 @@ use std::time::Duration;
 use crate::store::Hit;
 use crate::write::Version;
 
-/// The length of the trailer that the upper level appends to a value, in bytes.
+/// The length of the trailer (version and expiry) that the upper level stores after each value, in
+/// bytes.
 pub(super) const TRAILER_BYTES: usize = 20;
 
 const MARK: [u8; 3] = *b"hpt";
 const HAS_EXPIRY: u8 = 4;
 
-/// Whether the version of a copy in the upper level is known.
+/// The knowledge of the version of a copy in the upper level: none yet, a version, or that there is
+/// none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
     /// The version is not known yet: nobody asked.
@@ -32,12 +34,13 @@ pub(super) enum Known {
     HasNone,
 }
 
-/// The properties of an entry other than its value, as the upper level stores them after it.
+/// The properties of an entry (version and expiry) that the upper level stores after the entry's
+/// value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trailer {
     pub(super) version: Known,
-    /// The time by which the entry outlives its copy in the upper level, in nanoseconds; `None` if
-    /// the entry never expires, or the lower level did not report its life.
+    /// The time by which the entry in the lower level outlives its copy in the upper level, in
+    /// nanoseconds. `None` if the entry never expires, or the lower level did not report its life.
     pub(super) beyond_ns: Option<u64>,
 }
 
@@ -57,8 +60,8 @@ impl Trailer {
         bytes
     }
 
-    /// Splits the upper level's bytes of a key into the length of the value and the trailer.
-    /// Returns `None` if they are not a copy.
+    /// Splits the bytes that the upper level stores for a key into the value, of which it returns
+    /// the length, and the trailer. Returns `None` if they are not a copy.
     pub(super) fn decode(kept: &[u8]) -> Option<(usize, Self)> {
         let (value, trailer) = kept.split_last_chunk::<TRAILER_BYTES>()?;
         let (numbers, [flags, mark @ ..]) = trailer.split_at(16) else { return None };
@@ -78,7 +81,8 @@ impl Trailer {
         Some((value.len(), Self { version, beyond_ns }))
     }
 
-    /// Returns the properties of the entry, given those of its `copy` in the upper level.
+    /// Returns the properties (version and remaining life) of an entry, given those of its `copy`
+    /// in the upper level.
     pub(super) fn hit(self, copy: Hit) -> Hit {
         let version = match self.version {
             Known::Version(version) => Some(version),

@@ -7,8 +7,8 @@ use crate::size::SizeError;
 
 use super::redact::REDACTED;
 
-/// The error of a URL that cannot be parsed, or that asks for something that its scheme does not
-/// have.
+/// The error of a cache URL that cannot be parsed, or that has a part or option that its scheme
+/// does not have.
 ///
 /// It quotes the URL without what could be a password: `xxxxx` stands in its place.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -247,7 +247,8 @@ pub enum UrlError {
 }
 
 impl UrlError {
-    /// Returns the same error without any text that the user wrote, which may contain a password.
+    /// Returns the same error about a URL without any text that the user wrote, which may contain a
+    /// password.
     pub(super) fn redacted(mut self) -> Self {
         let quoted = match &mut self {
             Self::BadSeparator { text }

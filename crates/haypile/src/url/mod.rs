@@ -53,7 +53,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
 /// no `=`. An IPv6 address is in brackets.
 const ESCAPED_IN_SERVER: &AsciiSet = &ESCAPED.add(b'/').add(b'=').remove(b'[').remove(b']');
 
-/// The name of a cache: one level or several, the fastest first.
+/// The URL that names a cache: one level or several, the fastest first.
 ///
 /// Parsing checks the syntax only; [`Registry::parse`](crate::Registry::parse) also checks it
 /// against the schemes that can be opened. `Display` prints the canonical form, and
@@ -152,14 +152,14 @@ impl Level {
         })
     }
 
-    /// Sets the server of the level: a host and a port, or nothing.
+    /// Sets the server in this level of a URL: a host and a port, or nothing.
     #[must_use]
     pub fn with_server(mut self, server: impl Into<String>) -> Self {
         self.server = server.into();
         self
     }
 
-    /// Sets the path of the level.
+    /// Sets the path in this level of a URL.
     ///
     /// # Errors
     ///
@@ -243,8 +243,8 @@ impl Level {
         Self { options: Vec::new(), ..self.clone() }
     }
 
-    /// Returns this level without the options that `is_taken` selects, and a level of those options
-    /// alone, without a server or a path.
+    /// Returns this level of a URL without the options that `is_taken` selects, and a level with
+    /// only those options, without a server or a path.
     pub(crate) fn split_options(&self, is_taken: impl Fn(&str) -> bool) -> (Self, Self) {
         let (taken, left) = self.options.iter().cloned().partition(|(name, _)| is_taken(name));
         let (server, path) = (String::new(), PathBuf::new());

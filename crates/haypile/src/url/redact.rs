@@ -26,7 +26,7 @@ impl CacheUrl {
         Self { levels: self.levels.iter().map(Level::redacted).collect() }
     }
 
-    /// Returns the text of a URL for messages, with `xxxxx` in the place of everything that could be a
+    /// Returns the text of a URL for messages, with `xxxxx` in the place of all parts that could be a
     /// password, whether or not the text is a URL.
     ///
     /// ```
@@ -41,9 +41,9 @@ impl CacheUrl {
         Quoted::new(text).part(text)
     }
 
-    /// Returns an error about the level of this number, counted from zero, without what could be a
-    /// part of a password: the password of this level, or of one before it, may have been split at a
-    /// separator.
+    /// Returns an error about one level of this URL, counted from zero, without any text that could
+    /// be a part of a password. The password of this level, or of an earlier level, may have been
+    /// split at a separator.
     pub(crate) fn without_secrets(&self, level: usize, error: UrlError) -> UrlError {
         let Some(first) = self.levels[..=level].iter().position(Level::may_have_login) else {
             return error;
@@ -55,8 +55,8 @@ impl CacheUrl {
 }
 
 impl Level {
-    /// Returns this level with `xxxxx` in the place of its password, if its server has one: the
-    /// text in `USER:PASSWORD@HOST` between the first colon and the last `@`.
+    /// Returns this level of a URL with `xxxxx` in the place of its password, if its server has
+    /// one: the text in `USER:PASSWORD@HOST` between the first colon and the last `@`.
     #[must_use]
     pub fn redacted(&self) -> Self {
         let mut level = self.clone();
@@ -92,7 +92,7 @@ impl fmt::Debug for Level {
     }
 }
 
-/// The text of a URL whose parts are quoted in messages.
+/// The text of a URL, whose parts are quoted in messages without passwords.
 pub(super) struct Quoted<'a> {
     text: &'a str,
 }

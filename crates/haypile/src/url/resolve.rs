@@ -10,7 +10,8 @@ use crate::compress::Compression;
 use crate::size::ByteSize;
 
 impl Level {
-    /// Returns this level checked against `scheme`, with each option as a value of its type.
+    /// Returns this level of a URL, checked against `scheme`, with each option as a value of its
+    /// type.
     ///
     /// An option that the scheme does not have, and that is a parameter of the policy right before
     /// it, belongs to that policy: `policy=s3fifo,small=20` is `policy=s3fifo:small=20`.

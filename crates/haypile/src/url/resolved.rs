@@ -67,7 +67,8 @@ impl fmt::Display for OptionValue {
 }
 
 impl ResolvedLevel {
-    /// Returns a resolved level with these values of options; `level` itself has none.
+    /// Returns a level of a URL with these parsed values of its options; `level` itself has no
+    /// options.
     pub(super) fn new(
         mut level: Level,
         scheme: &'static Scheme,
@@ -79,7 +80,7 @@ impl ResolvedLevel {
         Self { level, scheme, values }
     }
 
-    /// Returns the level in its canonical form.
+    /// Returns this level of a URL in its canonical form.
     pub fn level(&self) -> &Level {
         &self.level
     }
@@ -89,22 +90,22 @@ impl ResolvedLevel {
         self.level.redacted().into()
     }
 
-    /// Returns the scheme of the level.
+    /// Returns the URL scheme of this level.
     pub fn scheme(&self) -> &'static Scheme {
         self.scheme
     }
 
-    /// Returns the host and port of the level, decoded; empty if there is none.
+    /// Returns the host and port in this level of a URL, decoded; empty if there is none.
     pub fn server(&self) -> &str {
         self.level.server()
     }
 
-    /// Returns the path of the level, decoded; empty or absolute.
+    /// Returns the path in this level of a URL, decoded; empty or absolute.
     pub fn path(&self) -> &Path {
         self.level.path()
     }
 
-    /// Returns the value of a size option, in bytes; `None` if it is not given.
+    /// Returns the value of a URL option that is a size, in bytes; `None` if it is not given.
     pub fn size(&self, name: &str) -> Option<u64> {
         self.value(name, "a size", |value| match value {
             OptionValue::Size(ByteSize(bytes)) => Some(*bytes),
@@ -112,7 +113,7 @@ impl ResolvedLevel {
         })
     }
 
-    /// Returns the value of an option that is a whole number; `None` if it is not given.
+    /// Returns the value of a URL option that is a whole number; `None` if it is not given.
     pub fn count(&self, name: &str) -> Option<u64> {
         self.value(name, "a count", |value| match value {
             OptionValue::Count(count) => Some(*count),
@@ -120,7 +121,7 @@ impl ResolvedLevel {
         })
     }
 
-    /// Returns the value of an option that is a duration; `None` if it is not given.
+    /// Returns the value of a URL option that is a duration; `None` if it is not given.
     pub fn duration(&self, name: &str) -> Option<Duration> {
         self.value(name, "a duration", |value| match value {
             OptionValue::Duration(duration) => Some(*duration),
@@ -128,7 +129,7 @@ impl ResolvedLevel {
         })
     }
 
-    /// Returns the value of an option that is a policy; `None` if it is not given.
+    /// Returns the value of a URL option that is an eviction policy; `None` if it is not given.
     pub fn policy(&self, name: &str) -> Option<&PolicySpec> {
         self.value(name, "a policy", |value| match value {
             OptionValue::Policy(policy) => Some(policy),
@@ -136,7 +137,8 @@ impl ResolvedLevel {
         })
     }
 
-    /// Returns the value of an option that is a method of compression; `None` if it is not given.
+    /// Returns the value of a URL option that is a method of compression; `None` if it is not
+    /// given.
     pub fn compression(&self, name: &str) -> Option<Compression> {
         self.value(name, "a compression", |value| match value {
             OptionValue::Compression(compression) => Some(*compression),
@@ -144,7 +146,7 @@ impl ResolvedLevel {
         })
     }
 
-    /// Returns the value of an option that is one of several words; `None` if it is not given.
+    /// Returns the value of a URL option that is one of several words; `None` if it is not given.
     pub fn choice(&self, name: &str) -> Option<&'static str> {
         self.value(name, "a choice", |value| match value {
             OptionValue::Choice(word) => Some(*word),
@@ -152,12 +154,13 @@ impl ResolvedLevel {
         })
     }
 
-    /// Whether an option that takes `no` or `yes` is `yes`.
+    /// Whether a URL option that takes `no` or `yes` is `yes`.
     pub fn is_yes(&self, name: &str) -> bool {
         self.choice(name) == Some("yes")
     }
 
-    /// Returns the value of an option that is a text, or the path of a file.
+    /// Returns the value of a URL option that is a text, or the path of a file; `None` if it is not
+    /// given.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.value(name, "a text", |value| match value {
             OptionValue::Text(text) => Some(text.as_str()),

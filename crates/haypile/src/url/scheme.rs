@@ -15,8 +15,8 @@ pub struct Scheme {
     pub place: Place,
     /// The options of URLs with this scheme, in the order in which the canonical form prints them.
     pub options: &'static [OptionSpec],
-    /// The options that have no effect if another one has a certain value: (option, other, value of
-    /// other). A URL with both is refused.
+    /// The options of URLs with this scheme that have no effect if another option has a certain
+    /// value: (option, other, value of other). A URL with both is refused.
     pub idle: &'static [(&'static str, &'static str, &'static str)],
     /// The help text of the URL scheme, one line.
     pub help: &'static str,
@@ -79,13 +79,16 @@ pub enum ValueKind {
 }
 
 impl OptionSpec {
-    /// The URL options of an upper level, in addition to those of its scheme.
+    /// The options that the URL of an upper level of a cache has in addition to those of its
+    /// scheme.
     pub const UPPER_LEVEL: &[Self] = crate::tier::LEVEL_OPTIONS;
 
-    /// The default of the URL option `compute_wait=`.
+    /// The default of the URL option `compute_wait=`, the time that a caller waits for another that
+    /// computes the same value.
     pub const DEFAULT_COMPUTE_WAIT: Duration = DEFAULT_COMPUTE_WAIT;
 
-    /// The URL option `ttl=`, which every scheme with entries has.
+    /// The URL option `ttl=`, the default time to live of entries, which every scheme has whose
+    /// caches store entries.
     pub const TTL: Self = Self {
         name: "ttl",
         kind: ValueKind::Duration,
@@ -100,7 +103,8 @@ impl OptionSpec {
         help: "clear, len and iteration see only the entries of this name",
     };
 
-    /// The URL option `compute_wait=`, which each scheme has for whose stores values are computed.
+    /// The URL option `compute_wait=`, the time that a caller waits for another that computes the
+    /// same value.
     pub const COMPUTE_WAIT: Self = Self {
         name: "compute_wait",
         kind: ValueKind::Duration,
@@ -108,8 +112,8 @@ impl OptionSpec {
                computes itself; 30s by default",
     };
 
-    /// The option `allow_shared=`, which every scheme has that keeps entries in a file: at the path
-    /// of the level, or at that of `persist=`.
+    /// The URL option `allow_shared=`, which accepts files that other users can write. Every scheme
+    /// has it that keeps entries in a file: at the path of the level, or at that of `persist=`.
     pub const ALLOW_SHARED: Self = Self {
         name: "allow_shared",
         kind: ValueKind::Choice(&["no", "yes"]),
@@ -117,9 +121,10 @@ impl OptionSpec {
                no by default",
     };
 
-    /// The option `record=`, which every scheme has whose stores can be recorded, together with
-    /// [`RECORD_MAX`](Self::RECORD_MAX) and [`RECORD_KEYS`](Self::RECORD_KEYS). The
-    /// [`Registry`](crate::Registry) does the [recording](crate::record), not the opener.
+    /// The URL option `record=`, which records a store's operations to a file. Schemes whose stores
+    /// can be recorded have it together with [`RECORD_MAX`](Self::RECORD_MAX) and
+    /// [`RECORD_KEYS`](Self::RECORD_KEYS). The [`Registry`](crate::Registry) does the
+    /// [recording](crate::record), not the opener.
     pub const RECORD: Self = Self {
         name: "record",
         kind: ValueKind::Path,
@@ -145,7 +150,8 @@ impl OptionSpec {
                default",
     };
 
-    /// The URL option `compress=`, which every scheme with entries has.
+    /// The URL option `compress=`, the method of compressing values, which every scheme has whose
+    /// caches store entries.
     pub const COMPRESS: Self = Self {
         name: "compress",
         kind: ValueKind::Compression,
@@ -163,17 +169,17 @@ impl OptionSpec {
 }
 
 impl Scheme {
-    /// Returns the scheme's option of this name.
+    /// Returns the option of this URL scheme with this name.
     pub fn option(&self, name: &str) -> Option<&'static OptionSpec> {
         self.options.iter().find(|option| option.name == name)
     }
 
-    /// Whether an option has no effect if another option has this value.
+    /// Whether an option of this URL scheme has no effect if another option has this value.
     pub fn is_idle(&self, option: &str, other: &str, value: &str) -> bool {
         self.idle.contains(&(option, other, value))
     }
 
-    /// Returns the names of the scheme's options as a list, for messages.
+    /// Returns the names of this URL scheme's options as a list, for messages.
     pub(super) fn allowed(&self) -> String {
         let names: Vec<&str> = self.options.iter().map(|option| option.name).collect();
         if names.is_empty() { "none".to_owned() } else { names.join(", ") }

@@ -55,8 +55,8 @@ impl<'a, G: Ground> Entry<'a, G> {
         State::decode(self.load(STATE))
     }
 
-    /// Sets the state (free, open, sealed, …) of a segment of the cache file with release ordering:
-    /// a reader that sees the segment refilled also reads its new generation, after the fence of
+    /// Sets the state (free, open, sealed, …) of a segment of the cache file with release ordering.
+    /// A reader that sees the segment refilled also reads its new generation, after the fence of
     /// [`generation_after`](Self::generation_after).
     #[inline]
     pub(in crate::file) fn set_state(&self, state: State) {
@@ -105,8 +105,8 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.line.load(STAMP, mutant::order("stamp-read", Ordering::Acquire))
     }
 
-    /// Returns whether the records of a segment of the cache file were written before the last
-    /// reboot, as a process with this boot stamp (a number that each reboot changes) sees it.
+    /// Returns whether a segment of the cache file was filled before the last reboot, as a process
+    /// with this boot stamp (the number for a boot) sees it.
     #[inline]
     pub(in crate::file) fn origin(&self, stamp: u64) -> Origin {
         Origin::of(self.stamp(), stamp)

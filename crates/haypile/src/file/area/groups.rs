@@ -74,8 +74,8 @@ impl<G: Ground> Area<G> {
     }
 
     /// Returns whether a record is invalid because one of its groups of entries was invalidated
-    /// after the record was written, or may have been: a loss of power may have lost invalidations
-    /// that followed a record of an earlier boot.
+    /// after it was written, or may have been. A loss of power may have lost invalidations that
+    /// followed a record of an earlier boot.
     #[cold]
     #[inline(never)]
     pub(in crate::file) fn is_invalid(&self, record: &Record) -> bool {

@@ -20,8 +20,8 @@ impl<G: Ground> Area<G> {
         self.change_live(owner_slot, segment, Live { entries: 1, bytes }.coming());
     }
 
-    /// Subtracts one entry of this length from the cache file's count of live entries in a segment;
-    /// to be called before its index slot changes, because a segment with live slots is not
+    /// Subtracts one entry of this length from the cache file's count of live entries in a segment.
+    /// To be called before the entry's index slot changes, because a segment with live slots is not
     /// refilled.
     #[inline]
     pub(in crate::file) fn remove_live(&self, owner_slot: u32, segment: u32, bytes: u64) {

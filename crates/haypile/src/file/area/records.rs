@@ -173,8 +173,8 @@ impl<G: Ground> Area<G> {
     }
 
     /// Raises the cache file's counter of entry versions above the version of a record from before
-    /// a reboot, because a loss of power may have lost the counter's last values. An impossibly
-    /// high version is ignored as damage.
+    /// a reboot that a loss of power may have taken back. An impossibly high version is ignored as
+    /// damage.
     #[inline]
     pub(in crate::file) fn note_version(&self, record: &Record) {
         let version = record.head.version();

@@ -40,8 +40,8 @@ impl Counter {
         }
     }
 
-    /// Returns the offset of a statistics counter in an owner slot of the cache file: of the copy
-    /// that only one thread raises if `is_own`, otherwise of the copy for all other threads.
+    /// Returns the offset of a statistics counter in an owner slot of the cache file: the copy for
+    /// one thread if `is_own`, otherwise the copy for all other threads.
     #[inline]
     pub(in crate::file) fn at(self, is_own: bool) -> Option<u64> {
         self.position().map(|position| offset(position, is_own))

@@ -4,8 +4,8 @@
 /// segments whose records are verified, has not.
 pub(in crate::file) const SURE: u64 = 1 << 63;
 
-/// Returns the doubtful form of a boot stamp (the number for a boot): it marks a segment into which
-/// slots left by a loss of power may point, so that reads verify its records.
+/// Returns the doubtful form of a boot stamp, which marks a segment whose records reads have to
+/// verify: slots left by a loss of power may point into the segment.
 #[inline]
 pub(in crate::file) fn doubtful(stamp: u64) -> u64 {
     stamp & !SURE

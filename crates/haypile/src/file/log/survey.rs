@@ -211,9 +211,9 @@ impl<G: Ground> Recycler<'_, G> {
         })
     }
 
-    /// Returns the segment with the fewest live bytes, to be recycled, if emptying it frees enough
-    /// room: space of overwritten and deleted entries is reclaimed first, and alone while all live
-    /// entries fit in half of the file.
+    /// Returns the segment with the fewest live bytes, to be recycled (emptied), if emptying it
+    /// frees enough room. Space of overwritten and deleted entries is reclaimed first, and alone
+    /// while all live entries fit in half of the file.
     pub(in crate::file) fn sparse_victim(&self, survey: &Survey) -> Option<Choice> {
         let bytes_of = |filled: &Filled| {
             let bytes = if filled.sealed.is_dead { 0 } else { filled.live_bytes };

@@ -341,9 +341,9 @@ impl<'a, G: Ground> Writer<'a, G> {
     }
 
     /// Removes the entries of an index bucket that `is_chosen` selects, by their keys and by
-    /// whether these begin with a namespace; expired ones as well, because a clock may be set back.
-    /// It takes the lock even of an empty bucket, which orders a concurrent write before the
-    /// removal or after it.
+    /// whether these begin with a namespace. Expired ones are removed as well, because a clock may
+    /// be set back. It takes the lock even of an empty bucket, which orders a concurrent write
+    /// before the removal or after it.
     pub(in crate::file) fn clear_bucket(
         &self,
         number: u32,

@@ -80,8 +80,8 @@ impl<'a> OperationGuard<'a> {
         Self { mark, operation: OperationId(before + 2) }
     }
 
-    /// Begins an operation (such as a read or write) on a cache file, for a thread that may not get
-    /// a number among the threads of the process: its index in the table of operations.
+    /// Begins an operation (such as a read or write) on a cache file, without assigning the calling
+    /// thread an index in the table of operations if it has none.
     pub(in crate::file) fn begin_in_passing(page: &'a MarkPages) -> Self {
         if threads::known_number() < NUMBERS {
             return Self::begin(page);

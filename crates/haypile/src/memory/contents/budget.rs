@@ -52,7 +52,7 @@ impl<P: Policy> Contents<P> {
     }
 
     /// Reduces the budget of a shard of the memory store by this number of bytes, or to zero, by
-    /// evicting entries; returns the number of bytes that became free, which belong to the caller.
+    /// evicting entries. Returns the number of bytes that became free, which belong to the caller.
     pub(in crate::memory) fn shrink(&mut self, bytes: u64, pool: &Pool) -> u64 {
         while self.budget - self.bytes < bytes && !self.slab.is_empty() {
             let victim = self.policy.evict(None);
