@@ -326,7 +326,7 @@ impl Cache {
     }
 
     /// Deletes an entry if it still has the version that [`get_versioned`](Self::get_versioned)
-    /// returned; returns whether it did.
+    /// returned; returns whether it was deleted.
     ///
     /// # Errors
     ///
@@ -337,7 +337,7 @@ impl Cache {
         self.computations.flights().change_if(key, delete, |deleted| *deleted)
     }
 
-    /// Deletes an entry if its value is still `expected`; returns whether it did. See
+    /// Deletes an entry if its value is still `expected`; returns whether it was deleted. See
     /// [`Store::compare_and_delete`].
     ///
     /// # Errors
@@ -353,8 +353,8 @@ impl Cache {
         self.computations.flights().change_if(key, delete, |deleted| *deleted)
     }
 
-    /// Deletes entries; returns for each key whether there was one. If one fails, the others are
-    /// still deleted; the errors are those of [`Store`].
+    /// Deletes the entries of several keys; returns for each key whether it had an entry. If one
+    /// fails, the others are still deleted; the errors are those of [`Store`].
     pub fn delete_many(&self, keys: &[impl AsRef<[u8]>]) -> Vec<Result<bool>> {
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
         for key in &keys {
@@ -365,7 +365,7 @@ impl Cache {
         self.store.delete_many(&keys)
     }
 
-    /// Deletes every entry.
+    /// Deletes all entries of the cache.
     ///
     /// # Errors
     ///
@@ -375,8 +375,8 @@ impl Cache {
         self.store.clear()
     }
 
-    /// Sets a new TTL for an entry, counted from now, or none for `None`; returns whether there was
-    /// an entry.
+    /// Sets a new TTL for the entry of a key, counted from now (`None` means forever); returns
+    /// whether there was an entry.
     ///
     /// # Errors
     ///
@@ -414,8 +414,8 @@ impl Cache {
         self.store.contains(key.as_ref())
     }
 
-    /// Returns the number of entries. It may include entries that have expired but are not removed
-    /// yet.
+    /// Returns the number of entries in the cache. It may include entries that have expired but are
+    /// not removed yet.
     ///
     /// # Errors
     ///
@@ -433,8 +433,8 @@ impl Cache {
         self.store.is_empty()
     }
 
-    /// Returns the counts of reads, writes and computations since the store was opened, even after
-    /// it was closed.
+    /// Returns the counts of reads, writes and computations since the cache's store was opened,
+    /// even after it was closed.
     ///
     /// # Errors
     ///
@@ -445,9 +445,9 @@ impl Cache {
         Ok(stats)
     }
 
-    /// Returns problems that failed no operation, one text each, for people: those of the
-    /// [store](Store::warnings), and computed values that it does not store. The first of each kind is
-    /// also written to the log, when it occurs.
+    /// Returns warnings of problems that made no operation fail, one text each, for people: those of
+    /// the [store](Store::warnings), and computed values that it does not store. The first of each
+    /// kind is also written to the log, when it occurs.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.store.warnings();
         warnings.extend(self.computations.counters().warnings());
@@ -468,7 +468,8 @@ impl Cache {
         Ok(LevelStats::prometheus(&levels))
     }
 
-    /// Waits until all writes accepted before the call have reached `durability`.
+    /// Waits until all writes that were accepted before the call are as durable as `durability`
+    /// says, such as written to disk.
     ///
     /// # Errors
     ///
@@ -477,7 +478,7 @@ impl Cache {
         self.store.flush(durability)
     }
 
-    /// Makes the store larger or smaller while it is in use; see [`Store::resize`].
+    /// Makes the cache's store larger or smaller while it is in use; see [`Store::resize`].
     ///
     /// # Errors
     ///

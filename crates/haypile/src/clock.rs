@@ -14,7 +14,7 @@ pub trait Clock: fmt::Debug + Send + Sync {
     fn wall(&self) -> SystemTime;
 }
 
-/// A [`Clock`] that reads the clocks of the operating system.
+/// A clock that reads the monotonic time and the time of day of the operating system.
 ///
 /// Its monotonic side is [`Instant`]: on Linux it stands still while the machine is suspended, so
 /// that an entry in memory outlives its TTL by the length of the suspension.

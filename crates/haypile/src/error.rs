@@ -5,7 +5,7 @@ use std::error::Error as StdError;
 /// The length of the longest key that any store accepts, 65,535 bytes.
 pub(crate) const MAX_KEY_BYTES: usize = 65_535;
 
-/// The result of an operation on a cache.
+/// The result of an operation on a cache: a value or an error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The error of an operation on a cache. A miss is not an error.

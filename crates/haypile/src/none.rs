@@ -24,7 +24,7 @@ pub(crate) static SCHEME: Scheme = Scheme {
     help: "never holds anything: the baseline of every experiment",
 };
 
-/// A cache that accepts every write and retains nothing.
+/// A store that accepts every write and retains nothing.
 ///
 /// Its statistics count reads as misses and writes as declined.
 #[derive(Debug, Default)]

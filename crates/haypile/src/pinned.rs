@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::fork::values::Kept;
 use crate::store::{Hit, Store};
 
-/// A value that was read from a cache: in place in the cache's memory, or copied.
+/// A value that was read from a cache: either in place in the cache's memory, or as a copy.
 pub struct Pinned<'a> {
     hit: Hit,
     value: HeldValue<'a>,
@@ -64,9 +64,10 @@ impl<'a> Pinned<'a> {
         self.hit
     }
 
-    /// Returns whether the value was copied only because the largest number of segments that
-    /// [`Store::get_in_place`] permits is locked. If it is stored again together with other values,
-    /// they share a segment, and the next process may read all of them in place.
+    /// Returns whether this value was copied instead of read in place only because the largest
+    /// number of segments that [`Store::get_in_place`] permits is locked. If it is stored again
+    /// together with other values, they share a segment, and the next process may read all of them
+    /// in place.
     pub fn is_out_of_pins(&self) -> bool {
         matches!(self.value, HeldValue::OutOfPins(_))
     }
@@ -124,10 +125,10 @@ pub struct OwnedPinned {
 }
 
 impl OwnedPinned {
-    /// Keeps the value readable in forked children, even after this process has released it. Where
-    /// its pages are in the memory of a file, children get a copy of them, and so a fork takes
-    /// longer. The binding has to call [`fork::ForkGate::prepare`](crate::fork::ForkGate::prepare)
-    /// and its counterparts.
+    /// Keeps this value, which was read from a cache, readable in forked children, even after this
+    /// process has released it. Where its pages are in the memory of a file, children get a copy of
+    /// them, and so a fork takes longer. The binding has to call
+    /// [`fork::ForkGate::prepare`](crate::fork::ForkGate::prepare) and its counterparts.
     pub fn keep_for_children(&mut self) {
         #[cfg(target_os = "linux")]
         if matches!(self.value.borrow_dependent().value, HeldValue::Shared(_)) {

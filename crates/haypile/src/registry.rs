@@ -24,7 +24,7 @@ const NOT_HERE: [&str; 1] = ["file"];
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 const NOT_HERE: [&str; 0] = [];
 
-/// A registry of URL schemes, which opens caches by their URLs.
+/// A registry of URL schemes with their openers, which opens caches by their URLs.
 ///
 /// A new registry has those of this crate; [`register`](Self::register) adds others.
 ///

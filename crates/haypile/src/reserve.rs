@@ -63,7 +63,8 @@ impl Cache {
 }
 
 impl OwnedReservation {
-    /// Returns the buffer for the value of the prepared write; see [`Reservation::buffer`].
+    /// Returns the buffer into which the caller writes the value of the prepared write; see
+    /// [`Reservation::buffer`].
     pub fn buffer(&mut self) -> &mut [u8] {
         self.reservation.with_dependent_mut(|_, reservation| {
             reservation.as_mut().expect("only commit takes it, and ends this").buffer()

@@ -450,8 +450,8 @@ pub struct Limits {
     /// The length of the longest value that the store accepts under an empty key, in bytes. A
     /// longer key may leave less room.
     pub max_value_bytes: u64,
-    /// The bound on the whole store, in the unit of [`Store::bytes`]; `None` if there is none or it
-    /// is unknown.
+    /// The bound on the size of the whole store, in the unit of [`Store::bytes`]; `None` if there
+    /// is none or it is unknown.
     pub capacity_bytes: Option<u64>,
 }
 
@@ -473,8 +473,8 @@ pub struct Hit {
     /// protocol has no versions, or the caller did not [ask](Store::get_versioned_into) for it;
     /// `memory://` always returns one.
     pub version: Option<Version>,
-    /// The remaining life of the entry. `None` if it never expires, or if the protocol does not
-    /// report it.
+    /// The remaining time to live of the entry that was found. `None` if it never expires, or if
+    /// the protocol does not report it.
     pub expires_in: Option<Duration>,
     /// The level of the cache that had the entry, counted from zero at the fastest: of `A -> B`, 0
     /// is A. A store of one level always returns zero.
@@ -490,7 +490,8 @@ impl Hit {
         Self { version, expires_in, level: 0, has_groups: false }
     }
 
-    /// Returns this hit, marked as an entry that is in groups or not.
+    /// Returns this hit (the properties of an entry), marked as that of an entry that is in groups
+    /// or not.
     #[must_use]
     pub fn with_groups(self, has_groups: bool) -> Self {
         Self { has_groups, ..self }
@@ -503,7 +504,7 @@ impl Hit {
     }
 }
 
-/// A value and its properties; `None` for a miss.
+/// The result of a read: a value and the properties of its entry; `None` for a miss.
 pub type Found = Option<(Vec<u8>, Hit)>;
 
 /// The guarantee that a flush gives: what survives a crash of the process or of the machine.
@@ -557,7 +558,7 @@ impl Cursor {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Page {
-    /// The keys of the page, in no particular order.
+    /// The keys of this page of a store's keys, in no particular order.
     pub keys: Vec<Vec<u8>>,
     /// The cursor of the next page of keys; `None` at the end.
     pub next: Option<Cursor>,

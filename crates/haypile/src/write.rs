@@ -22,7 +22,7 @@ impl Version {
     }
 }
 
-/// The condition under which a write takes effect.
+/// The condition under which a write of an entry takes effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WriteMode {
@@ -39,7 +39,7 @@ pub enum WriteMode {
     Leased(Lease),
 }
 
-/// The condition and the TTL of a write.
+/// The options of a write: its condition, and the TTL of the entry.
 ///
 /// ```
 /// use std::time::Duration;
@@ -50,7 +50,7 @@ pub enum WriteMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SetOptions {
-    /// The condition under which the write takes effect.
+    /// The condition under which the write takes effect, such as the absence of an entry.
     pub mode: WriteMode,
     /// The time to live (TTL) of the entry that is written.
     pub ttl: Ttl,
@@ -84,7 +84,7 @@ impl SetOptions {
         Self { mode: WriteMode::Leased(lease), ..Self::default() }
     }
 
-    /// Sets the TTL of the entry to be written.
+    /// Sets the time to live (TTL) of the entry to be written.
     #[must_use]
     pub fn with_ttl(self, ttl: impl Into<Ttl>) -> Self {
         Self { ttl: ttl.into(), ..self }

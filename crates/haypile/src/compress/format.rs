@@ -20,7 +20,7 @@ const CHECKSUM_BYTES: usize = 4;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoMemory(pub(super) usize);
 
-/// The reason why a stored form cannot be decoded into a value.
+/// The reason why the stored bytes of a value cannot be decoded.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Undecoded {
     Corrupt,

@@ -37,8 +37,9 @@ pub struct CompressedStore {
 }
 
 impl CompressedStore {
-    /// The default of `compress_min=`, in bytes. Shorter values contain little repetition, and the
-    /// header costs a part of what is saved.
+    /// The default of the option `compress_min=`, the length in bytes from which values are
+    /// compressed. Shorter values contain little repetition, and the header costs a part of what is
+    /// saved.
     pub const DEFAULT_MIN_BYTES: u64 = 256;
 
     /// The smallest allowed threshold, in bytes, from which values are compressed. It is above the

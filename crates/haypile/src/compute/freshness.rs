@@ -27,31 +27,33 @@ use crate::write::SetOptions;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Freshness {
-    /// The time for which a value is fresh, counted from its storing. Zero is an error when it is
-    /// used.
+    /// The time for which a computed value is fresh, counted from its storing. Zero is an error
+    /// when it is used.
     pub fresh: Duration,
-    /// The additional time for which a stale value may be served while it is refreshed, or cannot
-    /// be refreshed. Together with `fresh` it is the time to live.
+    /// The additional time for which a stale computed value may be served while it is refreshed, or
+    /// cannot be refreshed. Together with `fresh` it is the time to live.
     pub stale: Duration,
-    /// The time before the end of freshness at which one caller refreshes the value, while the
-    /// others are served the one that is still fresh. If it is as long as `fresh`, or longer, each
-    /// call that finds no computation in progress starts one.
+    /// The time before the end of a computed value's freshness at which one caller refreshes the
+    /// value, while the others are served the one that is still fresh. If it is as long as `fresh`,
+    /// or longer, each call that finds no computation in progress starts one.
     pub early: Duration,
 }
 
 impl Freshness {
-    /// Returns a freshness of this duration, after which the value expires at once.
+    /// Returns settings by which a computed value is fresh for this duration, and then expires at
+    /// once.
     pub fn new(fresh: Duration) -> Self {
         Self { fresh, stale: Duration::ZERO, early: Duration::ZERO }
     }
 
-    /// Sets the time for which a value that is no longer fresh is still served.
+    /// Sets the time for which a computed value that is no longer fresh is still served.
     #[must_use]
     pub fn with_stale(self, stale: Duration) -> Self {
         Self { stale, ..self }
     }
 
-    /// Sets the time before the end of freshness at which one caller refreshes the value.
+    /// Sets the time before the end of a computed value's freshness at which one caller refreshes
+    /// the value.
     #[must_use]
     pub fn with_early(self, early: Duration) -> Self {
         Self { early, ..self }

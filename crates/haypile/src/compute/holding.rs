@@ -28,7 +28,7 @@ fn note_holding(change: impl FnOnce(u32) -> u32) {
     });
 }
 
-/// The right to compute a key's value, held by this thread, which it does not leave.
+/// The right to compute a key's value, bound to the thread that holds it.
 pub(super) struct HeldClaim<'a>(
     #[expect(dead_code, reason = "it is dropped")] Box<dyn std::fmt::Debug + Send + 'a>,
 );

@@ -29,7 +29,7 @@ pub use freshness::Freshness;
 pub use pending::{Computation, PendingCompute, Polled};
 pub(crate) use shared::Computations;
 
-/// The reason why a computation returned no value.
+/// The reason why the computation of a key's value returned no value.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ComputeError<E> {

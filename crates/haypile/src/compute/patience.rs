@@ -90,7 +90,7 @@ impl Patience {
         may
     }
 
-    /// Decides how the caller continues while another process is computing the key.
+    /// Decides how the caller continues while another process is computing the key's value.
     pub(super) fn on_taken(&mut self, holder: ClaimHolder) -> NextStep {
         self.busy_since = None;
         let before = self.holder.replace(holder);
@@ -127,7 +127,7 @@ impl Patience {
     }
 
     /// Decides how the caller continues when a lock of another process hides which process computes
-    /// the key.
+    /// the key's value.
     pub(super) fn on_busy(&mut self) -> NextStep {
         let since = *self.busy_since.get_or_insert_with(Instant::now);
         let left = self.limit.min(HALTED_WAIT).saturating_sub(since.elapsed());

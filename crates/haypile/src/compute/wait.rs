@@ -16,7 +16,8 @@ use crate::store::{Claim, ClaimHolder};
 /// 50 ms.
 pub(super) type Poll<'a, E> = &'a mut dyn FnMut() -> Result<(), E>;
 
-/// The outcome of waiting for another caller of this process that computes the same key.
+/// The outcome of waiting for another caller of this process that computes the value of the same
+/// key.
 pub(super) enum Followed {
     Value(Vec<u8>),
     /// The caller leads the computation now.

@@ -46,8 +46,8 @@ impl FileBuilder {
         Self { path, options: Vec::new(), clock: Arc::new(SystemClock::new()) }
     }
 
-    /// Sets the size of a new file in bytes, from 1 MiB to 1 TiB. An existing file keeps its own, and
-    /// [warns](Cache::warnings) if that is another.
+    /// Sets the size of a new cache file in bytes, from 1 MiB to 1 TiB. An existing file keeps its
+    /// own, and [warns](Cache::warnings) if that is another.
     #[must_use]
     pub fn size(self, bytes: u64) -> Self {
         self.option("size", bytes.to_string())
@@ -65,13 +65,13 @@ impl FileBuilder {
         self.option("namespace", name)
     }
 
-    /// Opens the file for reads alone; the file has to exist.
+    /// Makes the builder open the cache file only for reads; the file has to exist.
     #[must_use]
     pub fn read_only(self) -> Self {
         self.option("mode", "ro")
     }
 
-    /// Compresses values where that makes them shorter.
+    /// Sets the method that compresses values of the cache file, where that makes them shorter.
     #[must_use]
     pub fn compression(self, compression: Compression) -> Self {
         self.option("compress", compression.to_string())
@@ -87,7 +87,7 @@ impl FileBuilder {
         self
     }
 
-    /// Sets the clock that decides when entries expire.
+    /// Sets the clock that decides when entries of the cache expire.
     #[must_use]
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }

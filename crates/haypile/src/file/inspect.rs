@@ -33,9 +33,9 @@ const ATTEMPTS: u32 = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileStat {
-    /// The size of the file in bytes.
+    /// The size of the cache file in bytes.
     pub size_bytes: u64,
-    /// The part of the file that records can take, in bytes.
+    /// The part of the cache file that records (keys and values) can take, in bytes.
     pub capacity_bytes: u64,
     /// The number of segments (pieces that are filled and emptied as a whole) of the cache file.
     pub segments: u64,
@@ -71,7 +71,8 @@ pub struct FileStat {
     pub recoveries: u64,
     /// The number of processes that were found to have died while they used the cache file.
     pub deaths: u64,
-    /// The number of entries that were evicted because their bucket of the index was full:
+    /// The number of entries that were evicted because their bucket of the cache file's index was
+    /// full:
     /// `entry_size=` was too large.
     pub crowded: u64,
     /// The number of writes under a lease that were refused although their keys may not have
@@ -80,10 +81,10 @@ pub struct FileStat {
     /// Whether the whole index of the cache file was verified since the last reboot; until then,
     /// reads verify values.
     pub is_swept: bool,
-    /// The method that compresses the file's values; `None` if they are stored as they are.
+    /// The method that compresses the cache file's values; `None` if they are stored as they are.
     pub compression: Option<Compression>,
-    /// The user id of the owner of a file that users other than this one and root can write. Such a
-    /// file is read without being mapped, and nothing reported about it is certain.
+    /// The user id of the owner of the cache file, if users other than this one and root can write
+    /// it. Such a file is read without being mapped, and nothing reported about it is certain.
     pub exposed_to: Option<u32>,
 }
 
@@ -93,9 +94,9 @@ pub struct FileStat {
 pub struct FileCheck {
     /// The number of entries that the check found intact.
     pub entries: u64,
-    /// The number of damaged parts that the check found.
+    /// The number of damaged parts of the cache file that the check found.
     pub damaged: u64,
-    /// Descriptions of the first damaged parts that the check found, for people.
+    /// Descriptions, for people, of the first damaged parts of the cache file that the check found.
     pub damages: Vec<String>,
     /// The user id of the owner of a checked cache file that other users can write; see
     /// [`FileStat::exposed_to`].

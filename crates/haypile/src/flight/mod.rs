@@ -254,8 +254,8 @@ impl Flights {
         joined(&keys, key).is_some_and(|flight| Arc::ptr_eq(flight, &follower.flight))
     }
 
-    /// Waits until a computation whose value is being stored has ended, which takes as long as an
-    /// operation of the store.
+    /// Waits until a computation of the value of `key`, which is already being stored, has ended,
+    /// which takes as long as an operation of the store.
     pub(crate) fn await_end(&self, key: &[u8], follower: &Follower) {
         while self.is_joined(key, follower) {
             let state = follower.flight.state.lock();
@@ -487,7 +487,7 @@ impl Drop for Leader {
     }
 }
 
-/// A thread's wait for the computation of another thread.
+/// A thread's wait for another thread's computation of a key's value.
 pub(crate) struct Follower {
     flight: Arc<Flight>,
 }

@@ -94,13 +94,13 @@ impl MemoryBuilder {
     }
 
     /// Sets the namespace that the store's URL and statistics name. A memory store belongs to the
-    /// process that opened it, so the namespace separates nothing.
+    /// process that opened it, so the namespace does not separate entries.
     #[must_use]
     pub fn namespace(self, namespace: Option<String>) -> Self {
         Self { namespace, ..self }
     }
 
-    /// Sets the clock that decides when entries expire.
+    /// Sets the clock that decides when entries of the cache expire.
     #[must_use]
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
@@ -153,8 +153,8 @@ impl MemoryBuilder {
         opened.unwrap_or_else(|| Err(OpenError::FileStoreOnly { policy: policy.to_string() }))
     }
 
-    /// Opens a cache with a custom policy. `make` creates the policy for a number of bytes, once
-    /// for each shard; `name` stands for it in the URL.
+    /// Opens a memory cache with a custom eviction policy. `make` creates the policy for a number
+    /// of bytes, once for each shard; `name` stands for it in the URL.
     ///
     /// # Errors
     ///

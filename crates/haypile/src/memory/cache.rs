@@ -28,8 +28,8 @@ impl MemoryCache {
         Self(cache)
     }
 
-    /// Returns the number of entries; zero after [`close`](Cache::close). It may include entries that have expired but
-    /// are not removed yet.
+    /// Returns the number of entries in the cache; zero after [`close`](Cache::close). It may include entries that
+    /// have expired but are not removed yet.
     pub fn len(&self) -> u64 {
         self.0.len().unwrap_or(0)
     }

@@ -91,9 +91,9 @@ impl Expiries {
         self.pop_expired_within(now_ns, &mut steps)
     }
 
-    /// Removes and returns the slot of an expired entry, in no particular order; `None` if there is
-    /// none except for those that expired in the last 2^20 ns. Time never goes back: an earlier
-    /// `now_ns` counts as the latest so far.
+    /// Removes and returns the slot of an expired entry, in no particular order; `None` if no entry
+    /// expired more than 2^20 ns ago. Time never goes back: an earlier `now_ns` counts as the
+    /// latest so far.
     ///
     /// Stops when `steps` has dropped to zero: each entry that is checked is a step, whether it is
     /// returned or moved to a later bucket. So a lock need not be held until all entries are moved

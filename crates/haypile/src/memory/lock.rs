@@ -119,8 +119,8 @@ impl<T> BiasedLock<T> {
         }
     }
 
-    /// Waits for shared access, for a short read that occurs often; such reads bias the lock
-    /// towards readers.
+    /// Waits for shared access to the lock's value, for a short read that occurs often; such reads
+    /// bias the lock towards readers.
     #[inline]
     pub(super) fn read_often(&self) -> ReadGuard<'_, T> {
         if self.is_biased.load(Ordering::Relaxed)

@@ -90,7 +90,7 @@ impl Opener for MemoryOpener {
 
 impl MemoryBuilder {
     /// Returns a builder of the store that a level of a `memory` URL names: for openers that set
-    /// what no URL can, such as the seed of the hash of keys.
+    /// options that a URL cannot express, such as the seed of the hash of keys.
     #[doc(hidden)]
     pub fn of_level(level: &ResolvedLevel, clock: Arc<dyn Clock>) -> Self {
         let shards = level

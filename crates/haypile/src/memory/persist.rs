@@ -293,7 +293,8 @@ impl<P: Policy> MemoryStore<P> {
         Ok(())
     }
 
-    /// Waits until the store's snapshot is loaded, then saves the store to it.
+    /// Waits until the store's snapshot is loaded, then saves the store's entries to the snapshot
+    /// file.
     pub(super) fn save(&self) -> Result<()> {
         let Some(persistence) = &self.persistence else {
             return Err(Error::Unsupported {
@@ -314,8 +315,8 @@ impl<P: Policy> MemoryStore<P> {
         self.write_snapshot(persistence)
     }
 
-    /// Waits until the store's snapshot is loaded, then saves and closes the store. A forked child
-    /// saves nothing: its copy is not what the parent will save.
+    /// Waits until the store's snapshot is loaded, then saves its entries to the snapshot file and
+    /// closes the store. A forked child saves nothing: its copy is not what the parent will save.
     pub(super) fn save_and_close(&self, persistence: &Persistence) -> Result<()> {
         if persistence.is_inherited() {
             self.refuse_all();

@@ -90,7 +90,7 @@ impl<P: Policy> MemoryStore<P> {
         }
     }
 
-    /// Copies the value of a key into a buffer, unless the entry has this version.
+    /// Copies the value of a key into a buffer, unless the entry still has this version.
     pub(super) fn copy_if_changed(
         &self,
         key: &[u8],

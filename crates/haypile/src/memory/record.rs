@@ -147,7 +147,8 @@ impl Hold {
 pub(super) struct Draft(Record);
 
 impl Draft {
-    /// Copies a key and its value into a new record; `None` if no memory can be allocated.
+    /// Copies a key and its value into a new record of the memory store; `None` if no memory can be
+    /// allocated.
     ///
     /// # Panics
     ///
@@ -353,8 +354,8 @@ impl Record {
         self.0.header().holders.load(Ordering::Acquire) > 1
     }
 
-    /// Releases the store's hold on the record; returns whether that freed its memory, which a
-    /// reader may still hold.
+    /// Releases the store's hold on a removed record; returns whether that freed the record's
+    /// memory, which a reader may still hold.
     pub(super) fn release(self) -> bool {
         let record = std::mem::ManuallyDrop::new(self);
         // SAFETY: a record counts as one holder, and is not dropped again.

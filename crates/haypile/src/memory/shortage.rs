@@ -36,8 +36,8 @@ impl Reserve {
         self.is_spent.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the reserved memory is allocated, or can be again. Otherwise the next write would
-    /// use up what the text of its error needs.
+    /// Whether the memory that is kept in reserve is allocated, or can be allocated again.
+    /// Otherwise the next write would use up what the text of its error needs.
     #[inline]
     pub(super) fn is_there(&self) -> bool {
         !self.is_spent.load(Ordering::Relaxed) || self.restore()

@@ -123,8 +123,8 @@ impl RecordFile {
         Ok(())
     }
 
-    /// Checks that the file of the recording still has its name, because otherwise nobody could
-    /// read it.
+    /// Checks that the file of this recording still has its name, without which no program can read
+    /// it.
     pub(super) fn check_name(&mut self) -> io::Result<()> {
         #[cfg(unix)]
         if std::os::unix::fs::MetadataExt::nlink(&self.file.get()?.metadata()?) == 0 {

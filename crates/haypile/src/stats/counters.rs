@@ -8,7 +8,7 @@ use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct EventCounters([AtomicU64; Event::ALL.len()]);
 
 impl EventCounters {
-    /// Adds one to the counter of an event.
+    /// Adds one to the counter of a store's event, such as a hit.
     #[inline]
     pub fn add(&self, event: Event) {
         self.0[event as usize].fetch_add(1, Relaxed);
@@ -22,7 +22,7 @@ impl EventCounters {
         counter.store(counter.load(Relaxed) + 1, Relaxed);
     }
 
-    /// Adds the counts of all events to `stats`.
+    /// Adds the counts of all events to the statistics `stats`.
     pub fn add_to(&self, stats: &mut Stats) {
         for (event, counter) in Event::ALL.into_iter().zip(&self.0) {
             stats[event] += counter.load(Relaxed);

@@ -27,7 +27,7 @@ impl Stats {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loading {
-    /// The time of reading the snapshot file, in nanoseconds.
+    /// The time that reading the snapshot file took, in nanoseconds.
     pub read_ns: u64,
     /// The time of verifying the checksums of the snapshot's blocks and of selecting the entries to
     /// load, in nanoseconds.
@@ -44,7 +44,7 @@ pub struct Loading {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LevelStats {
-    /// The level's own [URL](crate::Store::url).
+    /// The [URL](crate::Store::url) of this level of the cache alone.
     pub url: CacheUrl,
     /// The statistics of this level of the cache.
     pub stats: Stats,

@@ -47,21 +47,21 @@ impl Counts {
         count(&self.settled);
     }
 
-    /// Counts a failed read of `misses` keys from the lower level as misses.
+    /// Counts a failed read of `misses` keys from the lower level of a cache as misses.
     pub(super) fn unread(&self, misses: usize, error: &Error) {
         self.unread_misses.fetch_add(misses as u64, Ordering::Relaxed);
         self.unread.count(1, error);
     }
 
-    /// Counts writes that were accepted and then could not be stored in the lower level.
+    /// Counts writes that the cache accepted and then could not store in its lower level.
     pub(super) fn lost(&self, writes: usize, error: &Error) {
         if writes > 0 {
             self.lost.count(writes as u64, error);
         }
     }
 
-    /// Counts a failure of the upper level. A value that is too large, and a closed level, are not
-    /// failures.
+    /// Counts a failed operation of the upper level of a cache. A value that is too large, and a
+    /// closed level, are not failures.
     pub(super) fn upper_failed(&self, error: &Error) {
         if matches!(error, Error::Backend { .. }) {
             self.upper.count(1, error);
@@ -78,7 +78,7 @@ impl Counts {
         .flatten()
     }
 
-    /// Combines the statistics of the two levels into those of the whole store.
+    /// Combines the statistics of the two levels of a cache into those of the whole store.
     pub(super) fn stats(&self, upper: &Stats, lower: &Stats) -> Stats {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let settled = load(&self.settled);

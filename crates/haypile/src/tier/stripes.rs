@@ -47,7 +47,8 @@ pub(super) struct HeldStripe<'a> {
     _lock: MutexGuard<'a, ()>,
 }
 
-/// The right to put or remove copies of one stripe's keys in the upper level.
+/// The right to put or remove copies in the upper level for the keys of one stripe (a part of all
+/// keys).
 pub(super) struct HeldCopies<'a>(#[expect(dead_code, reason = "it is dropped")] MutexGuard<'a, ()>);
 
 impl Stripes {

@@ -173,7 +173,7 @@ impl Level {
         Ok(self)
     }
 
-    /// Adds an option to the level of the URL.
+    /// Adds an option to this level of a URL.
     ///
     /// # Errors
     ///

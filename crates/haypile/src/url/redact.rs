@@ -102,7 +102,8 @@ impl<'a> Quoted<'a> {
         Self { text }
     }
 
-    /// Returns a part of the URL's text, with `xxxxx` in place of what could be a password.
+    /// Returns a part of the URL's text, with `xxxxx` in place of any text that could be a
+    /// password.
     pub(super) fn part(&self, part: &str) -> String {
         // Anything else than a part of the text is not known to be free of passwords.
         let start = part.as_ptr().addr().checked_sub(self.text.as_ptr().addr());

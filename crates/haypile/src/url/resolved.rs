@@ -10,7 +10,7 @@ use super::{CacheUrl, Level, Scheme};
 use crate::compress::Compression;
 use crate::size::ByteSize;
 
-/// A level of a URL that was [resolved](Level::resolve) against its scheme: its server or path is
+/// A level of a URL that was [resolved](Level::resolve) against its scheme. Its server or path is
 /// of the kind that the scheme declares, and each of its options has a value of the declared type.
 ///
 /// The methods that return options panic if the scheme declares another type for the option; an

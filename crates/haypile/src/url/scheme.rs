@@ -131,7 +131,7 @@ impl OptionSpec {
         help: "file to which operations are recorded, one for each process: PATH.PID",
     };
 
-    /// The URL option `record_max=`, the bound on a file of a recording.
+    /// The URL option `record_max=`, the bound on a file of recorded operations.
     pub const RECORD_MAX: Self = Self {
         name: "record_max",
         kind: ValueKind::Size {
@@ -141,8 +141,8 @@ impl OptionSpec {
         help: "the bound on the recording of a process; 1GiB by default",
     };
 
-    /// The URL option `record_keys=`, which decides whether a recording contains keys or their
-    /// hashes.
+    /// The URL option `record_keys=`, which decides whether a recording of operations contains keys
+    /// or their hashes.
     pub const RECORD_KEYS: Self = Self {
         name: "record_keys",
         kind: ValueKind::Choice(&["plain", "hash"]),

@@ -14,7 +14,7 @@ use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::file::platform::halted::ProcessId;
 use crate::mutant;
 
-/// An owner slot of the cache file: the words by which a process shows that it uses the file.
+/// An owner slot of the cache file: the entry of one user in the file's table of users.
 #[derive(Debug)]
 pub(in crate::file) struct OwnerSlot<'a, G> {
     area: &'a Area<G>,

@@ -150,8 +150,8 @@ impl<G: Ground> Area<G> {
         self.ground.prefetch_bytes(at, PREFETCHED_BYTES);
     }
 
-    /// Returns the hash of the key of the record that an index slot points to; `None` if there
-    /// cannot be a record.
+    /// Returns the hash of the key of the record that an index slot points to; `None` if the slot
+    /// cannot point to a record.
     #[cold]
     pub(in crate::file) fn hash_at(&self, slot: Slot) -> Result<Option<u64>, OpError> {
         let record = self.segment_of(slot).and_then(|segment| self.record(slot, segment));

@@ -41,7 +41,8 @@ pub(in crate::file) struct State {
     /// The number of consecutive segments of a record longer than a segment, in its first segment;
     /// in its other segments, the distance from the first; otherwise zero.
     pub(in crate::file) run: u32,
-    /// The position of the segment in the order of opening: later ones have a higher number.
+    /// The position of the segment in the order in which segments were opened: later segments have
+    /// a higher number.
     pub(in crate::file) sequence: u64,
 }
 

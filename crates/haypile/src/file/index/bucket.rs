@@ -47,8 +47,8 @@ pub(in crate::file) struct Matches {
     /// The index slot where readers find the key; a new entry goes there, so that it is never
     /// missed.
     pub(in crate::file) first: Option<Found>,
-    /// The other index slots with the key's tag, which a clearing or a loss of power left; some
-    /// point to no record.
+    /// The other index slots with the key's tag, which a clearing or a loss of power left behind;
+    /// some point to no record.
     pub(in crate::file) others: Vec<Found>,
 }
 
@@ -237,8 +237,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Ok(None)
     }
 
-    /// Empties index slots, from the last to the first, so that an entry hidden by one of them is
-    /// never exposed.
+    /// Empties these index slots, from the last to the first, so that readers never find an older
+    /// entry that one of them hides.
     pub(in crate::file) fn empty<'f>(&mut self, all: impl DoubleEndedIterator<Item = &'f Found>) {
         for found in all.rev() {
             if let Meaning::Entry(record) = found.meaning {

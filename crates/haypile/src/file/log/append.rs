@@ -21,7 +21,7 @@ pub(in crate::file) struct Draft<'a> {
     pub(in crate::file) key: Key<'a>,
     /// The value of the record, followed by the hashes of its groups of entries, if it has any.
     pub(in crate::file) value: &'a [u8],
-    /// The time at which the record expires, in ms since 1970; `u64::MAX` for never.
+    /// The time at which the appended record expires, in ms since 1970; `u64::MAX` for never.
     pub(in crate::file) expires_ms: u64,
     pub(in crate::file) has_groups: bool,
     pub(in crate::file) head: Head,

@@ -28,7 +28,7 @@ impl Reserve {
         Self { emptied, ..Self::default() }
     }
 
-    /// Returns whether a segment is in the reserve for copies of kept records.
+    /// Returns whether a segment is in the reserve for copies of records that the recycler keeps.
     pub(in crate::file) fn contains(&self, segment: u32) -> bool {
         self.of_queues.contains(&Some(segment))
     }
@@ -39,7 +39,8 @@ impl Reserve {
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Appends a copy of a kept record to a queue; returns `None` if no segment is free.
+    /// Appends a copy of a record that the recycler keeps to a segment of a queue; returns `None`
+    /// if no segment is free.
     pub(in crate::file) fn append_copy(
         &self,
         reserve: &mut Reserve,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::file::area::{Area, Key};
 use crate::file::platform::ground::Ground;
 
-/// The longest name of a namespace, 255 bytes: its length takes one byte.
+/// The length of the longest name of a namespace, 255 bytes: the length is stored in one byte.
 pub(in crate::file) const MAX_NAMESPACE_BYTES: usize = 255;
 
 /// A key as it is stored in the cache file: after the name of its namespace, if it has one.

@@ -10,7 +10,8 @@ use crate::mutant;
 
 /// The number of times that a read begins again before it is a miss.
 const ATTEMPTS: u32 = 64;
-/// The state of an entry that a lookup found.
+/// The state of an entry that a lookup of its key found: version, expiry, and position in the cache
+/// file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Seen {
     pub(in crate::file) version: u64,
@@ -139,8 +140,8 @@ impl<'a, 'k, G: Ground> Lookup<'a, 'k, G> {
         Ok(Search::Contended)
     }
 
-    /// Finds a key, and copies its value into `value`, if given. The caller decides whether the
-    /// entry has expired.
+    /// Finds the entry of a key in a cache file, and copies its value into `value`, if given. The
+    /// caller decides whether the entry has expired.
     pub(in crate::file) fn search(self, value: Option<&mut Vec<u8>>) -> Result<Search, OpError> {
         self.search_inline(value, false)
     }

@@ -28,7 +28,7 @@ impl Verified {
         verified.insert(Self::name(record));
     }
 
-    /// Frees, in a forked child, the inherited memory of this set, like
+    /// Frees, in a forked child, the inherited memory of the set of verified entries, like
     /// [`Pins::free_inherited`](crate::file::operations::pin::Pins::free_inherited).
     pub(in crate::file) fn free_inherited(&self) {
         if let Some(mut verified) = self.0.try_lock() {

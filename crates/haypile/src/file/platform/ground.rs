@@ -71,8 +71,8 @@ impl<G: Ground> Line for Checked<'_, G> {
     }
 }
 
-/// The memory of a cache file: shared words, at byte offsets that are multiples of 8, and what the
-/// kernel knows about its users.
+/// The memory of a cache file: shared words, at byte offsets that are multiples of 8, and the
+/// kernel's knowledge about its users.
 ///
 /// An offset beyond the end is a defect of the caller's and panics: what a file says is checked
 /// before it becomes an offset.

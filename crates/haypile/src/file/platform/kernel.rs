@@ -161,9 +161,9 @@ impl Kernel {
         self.begin.elapsed()
     }
 
-    /// Calls `work` with the cache file. If the program has closed all descriptors, the file is
-    /// opened again by its path. An error if the file was closed by the cache, or cannot be opened
-    /// again.
+    /// Calls `work` with the open cache file. If the program has closed all descriptors, the file
+    /// is opened again by its path. An error if the file was closed by the cache, or cannot be
+    /// opened again.
     pub(in crate::file) fn with_file<R>(
         &self,
         mut work: impl FnMut(&File) -> io::Result<R>,

@@ -22,7 +22,7 @@ use crate::private_file::{Exposed, check_private};
 /// disappear.
 pub(in crate::file) const LONGEST_OPENING: Duration = Duration::from_secs(5);
 
-/// A cache file that has been opened, with its header.
+/// A cache file that has been opened, with its header and its boot stamp.
 #[derive(Debug)]
 pub(in crate::file) struct Opened {
     pub(in crate::file) file: File,

@@ -348,7 +348,7 @@ impl Sessions {
         Lookup::new(&session.area, key).pin(seen, pinning)
     }
 
-    /// Claims the right to compute a key's value, as
+    /// Claims the exclusive right to compute a key's value, as
     /// [`ClaimKey::claim`](crate::file::operations::claims::ClaimKey::claim) does. The claim keeps
     /// the session open.
     #[expect(clippy::unused_self, reason = "what is returned does not outlive it")]

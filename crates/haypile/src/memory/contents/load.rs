@@ -123,8 +123,8 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Returns the present time in seconds of the Unix epoch, if times of writing are recorded;
-    /// otherwise 0.
+    /// Returns the time to record for an entry that is written now, in seconds of the Unix epoch; 0
+    /// if the store does not record such times.
     pub(super) fn written_s(&self, now_ns: u64) -> u32 {
         let from_s = self.notes_time_from_s;
         from_s.map_or(0, |from_s| u32::try_from(from_s + now_ns / NS_PER_S).unwrap_or(u32::MAX))

@@ -31,7 +31,7 @@ pub(super) use load::{Kept, Load};
 pub(super) use look::Look;
 pub(super) use write::{Outcome, Write};
 
-/// A key and its hash (fingerprint).
+/// The key of an entry and its hash (fingerprint).
 #[derive(Clone, Copy)]
 pub(super) struct HashedKey<'a> {
     pub(super) bytes: &'a [u8],

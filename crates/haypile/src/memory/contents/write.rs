@@ -428,8 +428,8 @@ impl<P: Policy> Contents<P> {
         new + held > self.budget
     }
 
-    /// Returns the bytes that become free when an entry is overwritten: none if a reader holds its
-    /// value, which stays allocated then.
+    /// Returns the number of bytes that become free when an entry is overwritten: none if a reader
+    /// holds its value, which stays allocated then.
     pub(super) fn freed_by_update(&self, slot: Slot) -> u64 {
         let record = self.slab.get(slot);
         let stays =
@@ -455,7 +455,7 @@ impl<P: Policy> Contents<P> {
         self.delete_found(found, pool)
     }
 
-    /// Deletes an entry if its record meets a condition; returns whether it was deleted.
+    /// Deletes the entry of a key if its record meets a condition; returns whether it was deleted.
     pub(in crate::memory) fn delete_if(
         &mut self,
         key: HashedKey<'_>,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::private_file::Exposed;
 
-/// The error of a snapshot that could not be written or read.
+/// The error of a snapshot file that could not be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotError {

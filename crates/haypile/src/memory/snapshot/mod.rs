@@ -58,8 +58,8 @@ pub struct EntryRef<'a> {
     /// The time of day at which the entry expires, to the nanosecond; `None` means never. Times
     /// after the year 2554 are stored as that year.
     pub expires: Option<SystemTime>,
-    /// The time at which the entry was written, to the second. It cannot be later than the
-    /// snapshot.
+    /// The time at which the entry was written to the cache, to the second. It cannot be later than
+    /// the snapshot.
     pub written: SystemTime,
     /// The number of hits that restore the entry's rank in the eviction policy:
     /// [`Ranked::uses`](haypile_policy::Ranked::uses).
