@@ -34,8 +34,8 @@ pub(super) struct Asked {
     pub(super) at_ns: u64,
 }
 
-/// The right to change a key in the lower level, after its deletion from the upper level; no copy
-/// of it is made there in the meantime.
+/// The right to change a key in the lower level, after its deletion from the upper level; no other
+/// thread copies the key there in the meantime.
 pub(super) struct Change<'a> {
     pub(super) held: HeldStripe<'a>,
     pub(super) began_ns: u64,
@@ -132,8 +132,8 @@ impl Levels {
         }
     }
 
-    /// Deletes a key from the upper level of the cache, and keeps copies of it out until the
-    /// returned change is dropped.
+    /// Deletes a key from the upper level of the cache, and keeps other threads from copying it
+    /// there until the returned change is dropped.
     pub(super) fn change(&self, key: &[u8]) -> Change<'_> {
         let held = self.stripes.hold(key);
         let change = Change { held, began_ns: self.clock.now_ns() };

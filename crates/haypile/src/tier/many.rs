@@ -15,8 +15,8 @@ use crate::store::Found;
 use crate::write::{SetOptions, Written};
 
 impl Levels {
-    /// Deletes keys from the upper level of the cache, and keeps copies of them out until the
-    /// returned locks are dropped; also returns the time of the deletion.
+    /// Deletes keys from the upper level of the cache, and keeps other threads from copying them
+    /// there until the returned locks are dropped; also returns the time of the deletion.
     pub(super) fn change_many(&self, keys: &[&[u8]]) -> (Vec<HeldStripe<'_>>, u64) {
         let held = self.stripes.hold_many(keys.iter().copied());
         let began_ns = self.clock.now_ns();

@@ -1,7 +1,7 @@
 //! The two forms of a stamp.
 
-/// The bit that a boot stamp (the number for a boot) has, and that its doubtful form, which marks
-/// segments whose records are verified, has not.
+/// The bit that is set in a boot stamp (the number for a boot), and cleared in its doubtful form,
+/// which marks segments whose records reads have to verify.
 pub(in crate::file) const SURE: u64 = 1 << 63;
 
 /// Returns the doubtful form of a boot stamp, which marks a segment whose records reads have to
