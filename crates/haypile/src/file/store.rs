@@ -112,8 +112,8 @@ impl FileStore {
         Error::Backend { operation, store: self.describe(), source: Box::new(error) }
     }
 
-    /// Returns the mapped cache file, and an owner slot in it (an entry of this process) through
-    /// which this thread can write.
+    /// Returns the mapped cache file, and an owner slot in it (an entry of this process) through which this thread can
+    /// write.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn writing<'a>(
@@ -158,8 +158,8 @@ impl FileStore {
         }
     }
 
-    /// Pauses before another attempt at an operation that failed because other threads or processes
-    /// changed the same data.
+    /// Pauses before another attempt at an operation that failed because other threads or processes changed the same
+    /// data.
     #[cold]
     pub(in crate::file) fn again(&self, wait: &mut Wait, area: &Area<Mapped>) -> Result<()> {
         wait.again(&area.ground, Holder::Running).map_err(|stop| self.reader.stopped(stop))
@@ -192,8 +192,7 @@ impl FileStore {
         Err(Error::ValueTooLarge { value_bytes, limit_bytes, store: self.describe() })
     }
 
-    /// Writes an entry to the cache file, and puts it in these groups, which invalidate entries
-    /// together.
+    /// Writes an entry to the cache file, and puts it in these groups, which invalidate entries together.
     pub(in crate::file) fn write(
         &self,
         key: &[u8],
@@ -289,8 +288,7 @@ impl FileStore {
         prefetch_keys(&session.area, &hashes[..count]);
     }
 
-    /// Writes an entry to the cache file, with a version higher than that of the entry that it
-    /// replaces.
+    /// Writes an entry to the cache file, with a version higher than that of the entry that it replaces.
     #[inline]
     pub(in crate::file) fn put(
         &self,
@@ -360,8 +358,7 @@ impl FileStore {
     }
 }
 
-/// Returns the length of the longest value that the cache file can store under a key of this
-/// length.
+/// Returns the length of the longest value that the cache file can store under a key of this length.
 pub(in crate::file) fn longest_value<G: Ground>(area: &Area<G>, key_bytes: u64) -> u64 {
     let run = u64::from(area.geometry.longest_run()) << area.geometry.numbers.segment_log2;
     let overhead = Head::EXPIRY_AT + 8 + key_bytes.next_multiple_of(8);

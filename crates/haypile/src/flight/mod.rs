@@ -71,8 +71,7 @@ enum FlightState {
     Abandoned,
 }
 
-/// The way in which the store protects a value that is being computed from concurrent changes of
-/// its key: not yet, by a lease, or while it is stored.
+/// The way in which the store protects a value that is being computed from concurrent changes of its key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Stage {
     /// The flight holds no lease of the store: none yet, or the store has none.
@@ -112,15 +111,13 @@ pub(crate) enum Need {
 }
 
 impl Need {
-    /// Returns how urgently a caller that computes itself needs a value, after a read that returned this hit or
-    /// miss.
+    /// Returns how urgently a caller that computes itself needs a value, after a read that returned this hit or miss.
     pub(crate) fn of(hit: Option<Hit>) -> Self {
         if hit.is_some() { Self::Next } else { Self::Now }
     }
 }
 
-/// The role of a thread that wants the value of a key: it computes the value, or it waits for the thread
-/// that does.
+/// The role of a thread that wants the value of a key: it computes the value, or it waits for the thread that does.
 pub(crate) enum Boarding {
     /// The caller has to compute the value, and to [`land`](Leader::land) it.
     Lead(Leader),
@@ -138,8 +135,8 @@ pub(crate) enum Waited {
 }
 
 impl Flights {
-    /// Makes the calling thread the one that computes the value of `key` (the leader), unless
-    /// another thread is doing so; then the caller waits for it (a follower).
+    /// Makes the calling thread the one that computes the value of `key` (the leader), unless another thread is doing
+    /// so; then the caller waits for it (a follower).
     pub(crate) fn board(self: &Arc<Self>, key: &[u8], need: Need, computer: Computer) -> Boarding {
         let keys = self.keys.lock();
         if let Some(flight) = joined(&keys, key)
@@ -156,8 +153,8 @@ impl Flights {
     }
 
     /// Starts another computation of a key's value in place of one for which callers have waited too long, unless
-    /// another thread has done so already. The previous thread continues, and returns its value to those that still
-    /// wait for it.
+    /// another thread has done so. The previous thread continues, and returns its value to those that still wait for
+    /// it.
     pub(crate) fn overtake(
         self: &Arc<Self>,
         key: &[u8],
@@ -204,8 +201,8 @@ impl Flights {
         }
     }
 
-    /// Changes a key under a condition, and, if the condition held (as `has_held` determines),
-    /// refuses to store values of the key whose computation began before the change.
+    /// Changes a key under a condition, and, if the condition held (as `has_held` determines), refuses to store values
+    /// of the key whose computation began before the change.
     pub(crate) fn change_if<T>(
         &self,
         key: &[u8],
@@ -234,8 +231,7 @@ impl Flights {
         changed
     }
 
-    /// Records that every key is about to change (for a clearing), like
-    /// [`note_change`](Self::note_change).
+    /// Records that every key is about to change (for a clearing), like [`note_change`](Self::note_change).
     pub(crate) fn note_change_of_all(&self) {
         if self.is_quiet() {
             return;
@@ -247,15 +243,14 @@ impl Flights {
         }
     }
 
-    /// Whether a new caller would wait for the same computation as this follower: it has not ended,
-    /// and the key has not changed.
+    /// Whether a new caller would wait for this follower's computation: it has not ended, and the key has not changed.
     pub(crate) fn is_joined(&self, key: &[u8], follower: &Follower) -> bool {
         let keys = self.keys.lock();
         joined(&keys, key).is_some_and(|flight| Arc::ptr_eq(flight, &follower.flight))
     }
 
-    /// Waits until a computation of the value of `key`, which is already being stored, has ended,
-    /// which takes as long as an operation of the store.
+    /// Waits until a computation of the value of `key`, which is already being stored, has ended, which takes as long
+    /// as an operation of the store.
     pub(crate) fn await_end(&self, key: &[u8], follower: &Follower) {
         while self.is_joined(key, follower) {
             let state = follower.flight.state.lock();
@@ -264,8 +259,7 @@ impl Flights {
         }
     }
 
-    /// Returns the number of completed computations of the value of `key`; it may include those of
-    /// other keys.
+    /// Returns the number of completed computations of the value of `key`; it may include those of other keys.
     pub(crate) fn landed(&self, key: &[u8]) -> u64 {
         self.counter(key).load(Ordering::SeqCst)
     }
@@ -378,8 +372,8 @@ impl Flight {
     }
 }
 
-/// The right of one thread to compute the value of a key, for which other threads wait. If it is
-/// dropped without a value, even by a panic, the waiting threads stop waiting.
+/// The right of one thread to compute the value of a key, for which other threads wait. If it is dropped without a
+/// value, even by a panic, the waiting threads stop waiting.
 pub(crate) struct Leader {
     flights: Arc<Flights>,
     key: Box<[u8]>,
@@ -391,8 +385,7 @@ pub(crate) struct Leader {
 }
 
 impl Leader {
-    /// Makes this thread start a computation that was queued, and returns whether the value is
-    /// still wanted.
+    /// Makes this thread start a computation that was queued, and returns whether the value is still wanted.
     pub(crate) fn start(&self) -> bool {
         if !self.is_own() || !self.lease.is_valid() {
             return false;
@@ -405,8 +398,8 @@ impl Leader {
         wanted
     }
 
-    /// Calls `store`, which stores the computed value, unless the key has changed since the
-    /// computation began. A change of the key waits for `store` to return.
+    /// Calls `store`, which stores the computed value, unless the key has changed since the computation began. A change
+    /// of the key waits for `store` to return.
     ///
     /// In a forked child it does nothing: the parent does not tell the child what it changes, and the child's
     /// own changes are noted in flights of its own.
@@ -493,14 +486,12 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    /// Returns how the store protects the value that the other thread computes from changes of the
-    /// key.
+    /// Returns how the store protects the value that the other thread computes from changes of the key.
     pub(crate) fn stage(&self) -> Stage {
         *self.flight.stage.lock()
     }
 
-    /// Registers a task to be woken when the other thread's computation ends, and returns whether it has
-    /// ended already.
+    /// Registers a task to be woken when the other thread's computation ends, and returns whether it has ended already.
     #[cfg(feature = "async")]
     pub(crate) fn wake_at_end(&self, task: &Waker) -> bool {
         // Held until the task is noted: a flight that ends then wakes it.
