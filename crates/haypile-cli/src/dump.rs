@@ -164,8 +164,11 @@ fn bytes(
         (None, Some(base64)) => {
             STANDARD.decode(base64.as_ref()).with_context(|| format!("{base64_name} is not base64"))
         }
-        (None, None) => bail!("expected {text_name} or {base64_name}"),
-        (Some(_), Some(_)) => bail!("expected {text_name} or {base64_name}, not both"),
+        (None, None) => bail!("an entry of a dump needs the field {text_name} or {base64_name}"),
+        (Some(_), Some(_)) => bail!(
+            "an entry of a dump cannot have both fields {text_name} and {base64_name}; leave one \
+             out"
+        ),
     }
 }
 
@@ -174,7 +177,7 @@ fn describe(error: &serde_json::Error) -> anyhow::Error {
     let place = format!(" at line {} column {}", error.line(), error.column());
     let text = error.to_string();
     match text.strip_suffix(&place) {
-        Some(text) => anyhow!("{text} at column {}", error.column()),
+        Some(text) => anyhow!("the JSON text is wrong: {text} at column {}", error.column()),
         None => anyhow!(text),
     }
 }
@@ -245,24 +248,31 @@ mod tests {
     #[test]
     fn errors_name_what_is_wrong() {
         for (line, message) in [
-            ("", "EOF while parsing a value at column 0"),
-            (r#"{"key":"k","value":"v""#, "EOF while parsing an object at column 22"),
-            ("{}", "expected key or key_base64"),
-            (r#"{"key":"k"}"#, "expected value or value_base64"),
+            ("", "the JSON text is wrong: EOF while parsing a value at column 0"),
+            (
+                r#"{"key":"k","value":"v""#,
+                "the JSON text is wrong: EOF while parsing an object at column 22",
+            ),
+            ("{}", "an entry of a dump needs the field key or key_base64"),
+            (r#"{"key":"k"}"#, "an entry of a dump needs the field value or value_base64"),
             (
                 r#"{"key":"k","key_base64":"aw==","value":""}"#,
-                "expected key or key_base64, not both",
+                "an entry of a dump cannot have both fields key and key_base64; leave one out",
             ),
             (r#"{"key":"k","value_base64":"a"}"#, "value_base64 is not base64"),
             (
                 r#"{"key":"k","value":"v","ttl_ms":0}"#,
-                "ttl_ms is 0; expected at least 1, or null for never at column 34",
+                "the JSON text is wrong: ttl_ms is 0; expected at least 1, or null for never at column \
+                 34",
             ),
         ] {
             assert_eq!(error_of(line), message);
         }
         let message = error_of(r#"{"key":"k","value":"v","ttl":5}"#);
-        assert!(message.starts_with("unknown field `ttl`, expected one of `key`, "), "{message}");
+        assert!(
+            message.contains("wrong: unknown field `ttl`, expected one of `key`, "),
+            "{message}"
+        );
         for line in [r#"{"key":"k","value":"v","ttl_ms":-1}"#, r#"{"key":"\ud800","value":""}"#] {
             assert!(error_of(line).contains(" at column "));
         }

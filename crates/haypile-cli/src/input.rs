@@ -88,7 +88,9 @@ pub(crate) fn open_with_origin(
     let (paths, options) = (paths.to_vec(), reading.options());
     let trace = interrupt::unless_asked(move || read(&paths, &options, sink));
     progress.finish();
-    let Some(trace) = trace else { bail!("interrupted while reading {name}") };
+    let Some(trace) = trace else {
+        bail!("reading the trace {name} was interrupted; there is no result")
+    };
     let (mut trace, report) = trace?;
     if let Some(report) = &report {
         report_bad(report);
@@ -159,7 +161,10 @@ fn read(
             );
         };
         if path == Path::new(STANDARD_INPUT) {
-            bail!("an .hpt file has to be mapped into memory; name the file instead of -");
+            bail!(
+                "an .hpt file cannot be read from standard input, because it is mapped into \
+                 memory; name the file instead of -"
+            );
         }
         let trace = Trace::open(path)?;
         return Ok((

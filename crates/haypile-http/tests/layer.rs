@@ -102,9 +102,9 @@ async fn what_is_not_cached_says_why() {
     for (asked, why) in [
         (
             request("/", ""),
-            "fwd=bypass; fwd-status=200; detail=\"the scheme is neither http nor https\"",
+            "fwd=bypass; fwd-status=200; detail=\"the URL has a scheme other than http and https\"",
         ),
-        (request("/", "a b"), "fwd=bypass; fwd-status=200; detail=\"the scheme is"),
+        (request("/", "a b"), "fwd=bypass; fwd-status=200; detail=\"the URL has a scheme"),
         (
             request("/", "a").header("if-match", "\"a\""),
             "fwd=bypass; fwd-status=200; detail=\"the request has If-Match",

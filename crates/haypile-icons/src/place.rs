@@ -40,7 +40,7 @@ pub struct OpenedCache {
 #[non_exhaustive]
 pub enum CacheError {
     /// No folder can hold the cache's file.
-    #[error("no folder can hold the icon cache: {0}")]
+    #[error("no folder for the icon cache can be used: {0}")]
     Folder(#[from] io::Error),
     /// The file cannot be opened, made or replaced.
     #[error(transparent)]

@@ -22,7 +22,7 @@ pub struct LoaderProcess {
 #[derive(Debug, thiserror::Error)]
 pub enum LoaderError {
     /// The user has asked to stop.
-    #[error("interrupted")]
+    #[error("loading the page was interrupted")]
     Interrupted,
     /// Another failure, in words.
     #[error("{0}")]

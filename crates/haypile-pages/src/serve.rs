@@ -75,7 +75,10 @@ pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> anyhow::Result<
                 say(output, &report)?;
             }
             Order::Remains => {
-                bail!("only a browser's loader reports what a killed process left of its cache")
+                bail!(
+                    "this loader cannot report what a killed process left of its cache; only the \
+                     loader of a browser can"
+                )
             }
             Order::Flush => {
                 let begin = Instant::now();
@@ -94,7 +97,7 @@ fn line(input: &mut dyn BufRead) -> anyhow::Result<Option<String>> {
     let mut line = String::new();
     input.take(MAX_LINE_BYTES).read_line(&mut line).context("orders cannot be read")?;
     if line.len() as u64 == MAX_LINE_BYTES {
-        bail!("an order is longer than {MAX_LINE_BYTES} bytes");
+        bail!("an order to the page loader is longer than {MAX_LINE_BYTES} bytes, the limit");
     }
     Ok((!line.is_empty()).then(|| line.trim_end().to_owned()))
 }

@@ -138,7 +138,7 @@ fn a_budget_that_buys_nothing_is_an_error() {
     assert!(matches!(refused(0, Some(Accounting::Objects)), SimulateError::ZeroCapacity));
     assert_eq!(
         refused(1023, None).to_string(),
-        "a budget of 1023 bytes is below the 1024 bytes of the smallest cache"
+        "a budget of 1023 bytes is below the 1024 bytes of the smallest cache; raise it"
     );
 }
 

@@ -454,7 +454,8 @@ fn limits_are_errors_and_leave_the_builder_usable() {
     let error = builder.push(size).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "request 1: its value of 4294967296 bytes is above the limit of 4,294,967,295 bytes"
+        "request 1 of the trace exceeds a limit: a value of 4294967296 bytes is above a trace's limit \
+         of 4,294,967,295 bytes"
     );
     let longest = vec![b'x'; 65_535];
     let too_long = vec![b'x'; 65_536];

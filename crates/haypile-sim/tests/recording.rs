@@ -360,15 +360,15 @@ fn headers_that_are_wrong_are_errors_that_say_why() {
         read_bytes(&dir, &bytes).unwrap_err().to_string()
     };
     let newer = error(8, 2);
-    assert!(newer.contains("app.rec.1: it is a recording of format version 2.0"), "{newer}");
+    assert!(newer.contains("app.rec.1: the recording has format version 2.0"), "{newer}");
     assert!(newer.contains("this program reads version 1"), "{newer}");
-    assert!(error(20, 0xee).contains("header is damaged"));
+    assert!(error(20, 0xee).contains("header of the recording is damaged"));
     let path = dir.path().join("garbage");
     fs::write(&path, [b'x'; 200]).unwrap();
     let options = ReadOptions { format: Some(Format::Recording), ..ReadOptions::default() };
     let garbage = read(&[&path], &options, &mut |_: Request<'_>| Ok(())).unwrap_err();
     assert!(
-        garbage.to_string().contains("does not begin with the header of a recording"),
+        garbage.to_string().contains("the file is not a recording of cache operations"),
         "{garbage}"
     );
     let cut = read_bytes(&dir, &bytes[..30]).unwrap_err();

@@ -355,7 +355,8 @@ fn formats_that_are_read_elsewhere_say_so() {
     );
     assert_eq!(
         error("x".repeat(64), &options(Format::Recording)),
-        "t: it does not begin with the header of a recording"
+        "t: the file is not a recording of cache operations, because it begins with other bytes; name \
+         another file"
     );
 }
 
@@ -372,7 +373,7 @@ fn a_size_beyond_the_limit_is_one_bad_entry() {
     let message = read(&options).unwrap_err().to_string();
     assert_eq!(
         message,
-        "t:1: its value of 4294967296 bytes is above the limit of 4,294,967,295 bytes"
+        "t:1: a value of 4294967296 bytes is above a trace's limit of 4,294,967,295 bytes"
     );
     options.skip_bad = true;
     let (report, requests) = read(&options).expect("one good line");

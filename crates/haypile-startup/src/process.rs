@@ -54,7 +54,10 @@ pub fn start(
     if let Some(group) = group
         && !group.remove()
     {
-        bail!("a control group with processes of the command cannot be removed");
+        bail!(
+            "the control group of the command's processes cannot be removed, because some of them \
+             do not end; ps shows them"
+        );
     }
     outcome
 }
@@ -84,7 +87,10 @@ fn supervised(
         Err(failure) => return Err(failed(failure)),
         Ok(line) if line == DONE => end(SUPERVISOR_PATIENCE).map_err(failed)?,
         Ok(line) => {
-            bail!("the process that supervises the start printed an unexpected line '{line}'")
+            bail!(
+                "the process that supervises the command's start printed an unexpected line \
+                 '{line}'"
+            )
         }
     }
     let report = fs::read(&orders.report).context("the supervisor left no report")?;
@@ -135,7 +141,7 @@ pub fn serve() -> anyhow::Result<()> {
 
 fn failed(failure: Failure) -> anyhow::Error {
     match failure {
-        Failure::Interrupted => anyhow::anyhow!("interrupted"),
+        Failure::Interrupted => anyhow::anyhow!("the start of the command was interrupted"),
         Failure::Late(text) | Failure::Failed(text) => anyhow::anyhow!(text),
     }
 }

@@ -168,8 +168,8 @@ fn kind_of(level: &Level) -> Result<Kind> {
         "redis" | "redis+unix" | "redis+cluster" => Kind::Redis,
         "memcached" => Kind::Memcached,
         other => anyhow::bail!(
-            "caches of the scheme '{other}' cannot be tested: the test does not know their \
-             promises"
+            "caches of the scheme '{other}' cannot be tested (known: none, memory, file, redis, \
+             redis+unix, redis+cluster, memcached)"
         ),
     })
 }

@@ -5,7 +5,7 @@ use std::io;
 
 /// A system call that failed.
 #[derive(Debug, thiserror::Error)]
-#[error("{call} failed: {source}{}", advice(source))]
+#[error("the system call {call} failed: {source}{}", advice(source))]
 struct FailedCall {
     call: &'static str,
     source: io::Error,
@@ -62,13 +62,16 @@ mod tests {
         let error = failed(libc::EPERM).call("fsync").call("open").expect_err("failed");
         assert_eq!(
             error.to_string(),
-            "fsync failed: Operation not permitted (os error 1); a filter of system calls \
+            "the system call fsync failed: Operation not permitted (os error 1); a filter of system calls \
              (seccomp) or a security module may refuse it"
         );
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
         assert_eq!(errno(&error), Some(libc::EPERM));
         let error = failed(libc::ENOENT).call("open").expect_err("failed");
-        assert_eq!(error.to_string(), "open failed: No such file or directory (os error 2)");
+        assert_eq!(
+            error.to_string(),
+            "the system call open failed: No such file or directory (os error 2)"
+        );
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         assert_eq!(errno(&io::Error::other("no number")), None);
     }

@@ -25,7 +25,7 @@ uint64_t number_of(const std::string &text)
 {
     const bool is_number = text.find_first_not_of("0123456789") == std::string::npos;
     if (text.empty() || text.size() > 20 || !is_number)
-        throw JobError("'" + text + "' is no number");
+        throw JobError("'" + text + "' is not a number");
     return std::stoull(text);
 }
 

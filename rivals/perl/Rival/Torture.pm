@@ -41,7 +41,7 @@ sub orders {
             or die "'$number' is not NAME=NUMBER\n";
         $orders{$name} = $value + 0;
     }
-    die "'$seed' is no number\n" if $seed !~ /\A[0-9]+\z/;
+    die "'$seed' is not a number\n" if $seed !~ /\A[0-9]+\z/;
     $orders{draw} = Rival::Value->draw($seed);
     $orders{values} = Rival::Value->new(@orders{qw(common longest)});
     $orders{largest_bytes}

@@ -27,7 +27,10 @@ impl CacheFile {
         let url = Registry::new().resolve(&cache_url(&text)?)?;
         match url.levels() {
             [level] => Ok(Self { path: level.path().into() }),
-            _ => bail!("the URL names several caches; name one of them"),
+            _ => bail!(
+                "the URL joins several caches, and this command takes a single file; write the \
+                 path of the cache file"
+            ),
         }
     }
 }

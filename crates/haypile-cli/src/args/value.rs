@@ -32,7 +32,7 @@ impl FromStr for Contenders {
             }
         }
         if contenders.is_empty() {
-            bail!("the list of policies is empty");
+            bail!("the list of eviction policies is empty; name at least one, as in lru,sieve");
         }
         Ok(Self(contenders))
     }
@@ -63,13 +63,14 @@ impl FromStr for PolicyList {
         let policies = match PolicySpec::parse_list(text) {
             Err(PolicyError::UnknownPolicy { name }) if name == BELADY => {
                 bail!(
-                    "belady needs to know the future; choose among policies that a cache can have"
+                    "belady needs to know future requests, so that no cache can have this policy; \
+                     name others, such as lru"
                 )
             }
             policies => policies?,
         };
         if policies.is_empty() {
-            bail!("the list of policies is empty");
+            bail!("the list of eviction policies is empty; name at least one, as in lru,sieve");
         }
         Ok(Self(policies))
     }
@@ -138,7 +139,9 @@ impl FromStr for AsArgument {
 pub(super) fn block_size(text: &str) -> anyhow::Result<BlockSize> {
     match text.parse()? {
         CapacityArgument::Bytes(bytes) => Ok(BlockSize::new(bytes)?),
-        CapacityArgument::Share(_) => bail!("write a size in bytes, such as 4KiB"),
+        CapacityArgument::Share(_) => {
+            bail!("the size of a block cannot be a percentage; write it in bytes, such as 4KiB")
+        }
     }
 }
 
@@ -177,7 +180,10 @@ pub(super) fn warmup(text: &str) -> anyhow::Result<Warmup> {
         match text.parse() {
             Ok(0) => Warmup::None,
             Ok(requests) => Warmup::Requests(requests),
-            Err(_) => bail!("write a number of requests, such as 1000, or a share, such as 10%"),
+            Err(_) => bail!(
+                "write the length of the warm-up as a number of requests, such as 1000, or as a \
+                 share of all requests, such as 10%"
+            ),
         }
     })
 }
@@ -187,7 +193,9 @@ pub(super) fn ttl(text: &str) -> anyhow::Result<Ttl> {
     if text == "never" {
         return Ok(Ttl::Never);
     }
-    duration(text).map(Ttl::After).map_err(|error| anyhow!("{error}; or write never"))
+    duration(text)
+        .map(Ttl::After)
+        .map_err(|error| anyhow!("{error}; or write never, for entries that do not expire"))
 }
 
 /// Parses a duration above zero with its unit, such as `500ms` or `24h`.

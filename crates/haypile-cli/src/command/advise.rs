@@ -61,7 +61,9 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     let advice = advise(&trace, &question, &Watch(&progress))
         .map_err(|error| command::explain(error, &input::name(&arguments.traces)))?;
     progress.finish();
-    let Some(advice) = advice else { bail!("interrupted before there was a result") };
+    let Some(advice) = advice else {
+        bail!("interrupted while caches were simulated, so that there is no advice")
+    };
     if let Some(path) = arguments.plot.as_ref().filter(|_| !advice.sizes.is_empty()) {
         chart(&advice, input::name(&arguments.traces)).write(path)?;
     }

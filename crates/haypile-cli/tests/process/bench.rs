@@ -240,9 +240,9 @@ fn what_only_a_shell_understands_is_refused_without_one() {
     for (words, said) in [
         (&["true"][..], "2 values required"),
         (&[], "write two commands, each in quotes"),
-        (&["true", ""], "a command is empty"),
-        (&["true", " ", "--shell"], "a command is empty"),
-        (&["'' x", "true"], "the name of the program is empty"),
+        (&["true", ""], "commands to compare is empty"),
+        (&["true", " ", "--shell"], "commands to compare is empty"),
+        (&["'' x", "true"], "has no name of a program"),
         (&["--import-hyperfine", "x", "--blocks", "9"], "cannot be used with"),
         (&["true", "echo 'x"], "a quote, or a backslash, has no end"),
     ] {
@@ -278,7 +278,9 @@ fn files_for_others_have_the_commands_and_come_back() {
         assert_eq!(output.status.code(), Some(0));
         let refused = bench(&folder, &["--import-hyperfine", &file]);
         assert_eq!(refused.status.code(), Some(FAILURE));
-        assert!(text(refused.stderr).contains("a run failed (exit code 3)"));
+        assert!(
+            text(refused.stderr).contains("a run in the file of hyperfine failed (exit code 3)")
+        );
         let words = ["--import-hyperfine", &file, "--ignore-failure", "--json"];
         let imported = json(&bench(&folder, &words));
         let commands = imported["commands"].as_array().unwrap();

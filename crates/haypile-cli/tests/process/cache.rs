@@ -411,9 +411,9 @@ fn a_bad_line_is_named_and_what_is_before_it_loaded() {
     let large = format!("{{\"key\":\"l\",\"value\":\"{}\"}}", "x".repeat(MAX_VALUE_BYTES));
     let long = format!("{{\"key\":\"l\",\"value\":\"{}\"}}", "x".repeat(7 * MAX_VALUE_BYTES));
     for (bad, expected) in [
-        ("prose", "expected value at column 1"),
-        ("{\"key\":\"k\",\"val", "EOF while parsing a string at column 15"),
-        ("{\"key\":\"k\"}", "expected value or value_base64"),
+        ("prose", "the JSON text is wrong: expected value at column 1"),
+        ("{\"key\":\"k\",\"val", "the JSON text is wrong: EOF while parsing a string at column 15"),
+        ("{\"key\":\"k\"}", "an entry of a dump needs the field value or value_base64"),
         (&large, "a value of 1048448 bytes is too large: under this key memory:"),
         (&long, "the line exceeds 6684"),
     ] {
@@ -424,7 +424,9 @@ fn a_bad_line_is_named_and_what_is_before_it_loaded() {
         fs::write(&file, dump).unwrap();
         assert_eq!(status(&["clear", &place.url]), 0);
         let message = fail(&["load", &place.url, &file]);
-        let start = format!("haypile: 1 entry loaded, then: {file}:3: {expected}");
+        let start = format!(
+            "haypile: 1 entry loaded, then: {file}:3: a line of the dump cannot be loaded: {expected}"
+        );
         assert!(message.starts_with(&start), "{message}");
         assert!(message.ends_with(" (--skip-bad skips and counts such lines)\n"), "{message}");
         assert_eq!(print(&["keys", &place.url]), "a\n");

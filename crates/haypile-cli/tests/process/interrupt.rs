@@ -47,7 +47,10 @@ fn reading_that_waits_is_left() {
         let dir = TempDir::new().unwrap();
         let pipe = path_in(&dir, "pipe");
         let output = interrupt_while_reading(&[command, &[&pipe]].concat());
-        assert_eq!(text(output.stderr), "haypile: interrupted while reading pipe\n");
+        assert_eq!(
+            text(output.stderr),
+            "haypile: reading the trace pipe was interrupted; there is no result\n"
+        );
         assert_eq!(text(output.stdout), "");
         assert_eq!(output.status.code(), Some(INTERRUPTED), "{command:?}");
     }
@@ -77,7 +80,10 @@ fn signals_end_a_command_as_ctrl_c_does_and_are_its_status() {
         // The test itself may run under nohup.
         let command = through(&["env", "--default-signal=HUP"], &haypile(&arguments));
         let output = signal_while_reading(command, &arguments, signals);
-        assert_eq!(text(output.stderr), "haypile: interrupted while reading pipe\n");
+        assert_eq!(
+            text(output.stderr),
+            "haypile: reading the trace pipe was interrupted; there is no result\n"
+        );
         assert_eq!(output.status.code(), Some(status));
         assert_eq!(text(output.stdout).lines().count(), 2, "a header and a simulation");
     }
@@ -101,7 +107,10 @@ fn a_trace_that_is_not_read_is_not_written() {
     let dir = TempDir::new().unwrap();
     let (pipe, target) = (path_in(&dir, "pipe"), path_in(&dir, "target.hpt"));
     let output = interrupt_while_reading(&["trace", "convert", &pipe, &target]);
-    assert_eq!(text(output.stderr), "haypile: interrupted while reading pipe\n");
+    assert_eq!(
+        text(output.stderr),
+        "haypile: reading the trace pipe was interrupted; there is no result\n"
+    );
     assert_eq!(output.status.code(), Some(INTERRUPTED));
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing but the pipe");
 }
@@ -112,7 +121,10 @@ fn what_is_finished_is_shown() {
     let pipe = path_in(&dir, "pipe");
     let options = ["--policy", "lru", "--objects", "2", "--csv"];
     let output = interrupt_while_reading(&[&["simulate", TINY, &pipe], &options[..]].concat());
-    assert_eq!(text(output.stderr), "haypile: interrupted while reading pipe\n");
+    assert_eq!(
+        text(output.stderr),
+        "haypile: reading the trace pipe was interrupted; there is no result\n"
+    );
     assert_eq!(output.status.code(), Some(INTERRUPTED));
     let shown = text(output.stdout);
     let lines: Vec<&str> = shown.lines().collect();
@@ -179,8 +191,9 @@ fn what_is_loaded_stays() {
     drop(input);
     let message = text(output.stderr);
     let loaded = message
-        .strip_prefix("haypile: interrupted; ")
-        .and_then(|rest| rest.strip_suffix(" entries loaded\n"))
+        .strip_prefix("haypile: the load was interrupted after ")
+        .and_then(|rest| rest.split_once(" entries, which are in the cache; "))
+        .map(|(loaded, _)| loaded)
         .unwrap_or_else(|| panic!("{message}"));
     let loaded: usize = loaded.parse().unwrap();
     assert!((300..=500).contains(&loaded), "{loaded}");

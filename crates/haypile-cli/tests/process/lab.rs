@@ -283,7 +283,7 @@ fn ctrl_c_keeps_what_is_finished_and_kills_the_runner() {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     let message = text(output.stderr);
-    let end = "haypile: interrupted; printed and kept 0 of 2 measurements\n";
+    let end = "haypile: the experiment was interrupted; printed and kept 0 of 2 measurements\n";
     assert!(message.ends_with(end), "{message}");
     assert_eq!(output.status.code(), Some(INTERRUPTED));
     assert_eq!(rows(&out).len(), 1 + 2 + 1);
@@ -309,7 +309,7 @@ fn samples_before_ctrl_c_are_shown() {
     let output = child.wait_with_output().unwrap();
     let message = text(output.stderr);
     let finished = message
-        .rsplit_once("haypile: interrupted; printed and kept ")
+        .rsplit_once("haypile: the experiment was interrupted; printed and kept ")
         .and_then(|(_, rest)| rest.strip_suffix(" of 1000000 measurements\n"))
         .unwrap_or_else(|| panic!("{message}"));
     let finished: usize = finished.parse().unwrap();

@@ -174,7 +174,10 @@ fn what_is_out_of_the_ordinary_is_said() {
         .unwrap();
     assert_eq!(output.status.code(), Some(FAILURE));
     let said = text(output.stderr);
-    assert!(said.contains("no caches in /proc") && output.stdout.is_empty(), "{said}");
+    assert!(
+        said.contains("disk caches cannot be created in /proc") && output.stdout.is_empty(),
+        "{said}"
+    );
 }
 
 #[test]
@@ -182,7 +185,10 @@ fn a_time_that_is_over_ends_the_pass_without_a_link() {
     let output = haypile(&[&PAGES[..], &["--time", "0s"]].concat()).output().unwrap();
     assert_eq!(output.status.code(), Some(FAILURE));
     let said = text(output.stderr);
-    assert!(said.contains("0 of 4 cache configurations were measured, and are kept"), "{said}");
+    assert!(
+        said.contains("0 of 4 cache configurations were measured, and their results are kept"),
+        "{said}"
+    );
 }
 
 /// The children of a process.
@@ -344,7 +350,7 @@ fn a_list_of_resources_is_loaded() {
 fn wrong_arguments_name_what_is_allowed() {
     for (arguments, part) in [
         (&["pages", "--links", "wi-fi"][..], "wifi"),
-        (&["pages", "--sizes", "10KB"], "a disk cache has at least 1MiB"),
+        (&["pages", "--sizes", "10KB"], "a disk cache cannot be smaller than 1MiB"),
         (&["pages", "--percentile", "30"], "known: 10, 25, 50, 75, 90"),
         (&["pages", "--disk-at", "card"], "card=/media/card"),
         (&["pages", "--disk-at", "x=/nowhere/at/all"], "/nowhere/at/all"),

@@ -174,7 +174,9 @@ fn a_manifest_that_is_wrong_is_named_with_its_line() {
     let output = rivals_in(checkout.path(), &["list"]);
     assert_eq!(output.status.code(), Some(FAILURE));
     let message = text(output.stderr);
-    let start = format!("haypile: {manifest}, line 2: unknown field `langauge`, expected one of");
+    let start = format!(
+        "haypile: {manifest}, line 2: the manifest of a rival is wrong: unknown field `langauge`, expected one of"
+    );
     assert!(message.starts_with(&start), "{message}");
 }
 
@@ -194,7 +196,7 @@ fn ctrl_c_shows_what_is_finished_and_kills_the_runner() {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(text(output.stdout), "");
-    let message = "haypile: interrupted; printed 0 of 3 jobs\n";
+    let message = "haypile: the check of the rivals was interrupted; results of 0 of 3 measurements were printed\n";
     assert_eq!(text(output.stderr), message);
     assert_eq!(output.status.code(), Some(INTERRUPTED));
     let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();

@@ -118,7 +118,9 @@ fn a_server_that_is_killed_is_an_error_and_no_misses() {
     let mut rest = String::new();
     said.read_to_string(&mut rest).unwrap();
     assert!(
-        rest.starts_with("timed\nerror the cache can no longer be used: 10 operations"),
+        rest.starts_with(
+            "timed\nerror the measured cache failed, and can no longer be used: 10 operations"
+        ),
         "{rest}"
     );
     assert_eq!(child.wait().unwrap().code(), Some(FAILURE));
@@ -341,7 +343,7 @@ fn an_experiment_file_says_what_the_command_line_does_not() {
             [&["lab", "search", "--experiment", &file, "--blocks", "1", "--json"], more].concat();
         let output = haypile(&arguments).output().unwrap();
         let said = text(output.stderr);
-        assert!(said.contains("skipped: moka: "), "{said}");
+        assert!(said.contains("the cache 'moka' is not measured: "), "{said}");
         let json: Value = serde_json::from_slice(&output.stdout).unwrap();
         let samples = json["samples"].as_array().unwrap().iter();
         samples.map(|sample| sample["parameters"]["entries"].clone()).collect()
@@ -389,7 +391,7 @@ fn an_experiment_file_that_is_wrong_is_named() {
     assert!(said.contains("unknown option 'colour' of haypile lab search (known: "), "{said}");
     assert!(said.contains("entries") && said.contains(&file), "{said}");
     let said = fail("ratio", &file);
-    assert!(said.contains("is a file of the experiment 'search'"), "{said}");
+    assert!(said.contains("describes the experiment 'search'"), "{said}");
     let file = experiment_file(directory.path(), "value.toml", "[options]\nfill = [300]\n");
     assert!(fail("search", &file).contains("300 is not in"), "clap says so");
     let file = experiment_file(directory.path(), "none.toml", "[options]\nsubject = ['moka']\n");

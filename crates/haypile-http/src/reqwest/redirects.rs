@@ -13,7 +13,7 @@ const FOR_ONE_ORIGIN: [HeaderName; 5] =
 
 /// The error of a request that was redirected too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("more than {0} redirects")]
+#[error("the request was redirected more than {0} times")]
 pub struct TooManyRedirects(pub usize);
 
 /// The policy of following redirects: the number that a request has followed, and the largest

@@ -20,16 +20,16 @@ use super::vary::Variant;
 #[non_exhaustive]
 pub enum NotStored {
     /// Responses to this method are not stored.
-    #[error("the method is not stored")]
+    #[error("responses to this method are not stored")]
     Method,
     /// The status is not final, or is about a stored response or a part of one.
-    #[error("the status is not stored")]
+    #[error("responses with this status are not stored")]
     Status,
     /// The request's own range or condition makes the answer: it is none to others.
-    #[error("the answer is to a range or a condition")]
+    #[error("the response is to a request with a range or a condition")]
     Conditional,
     /// The status is not understood, and the response demands that it is.
-    #[error("must-understand with an unknown status")]
+    #[error("the response has must-understand and an unknown status")]
     NotUnderstood,
     /// The request forbids it.
     #[error("the request says no-store")]
@@ -41,13 +41,13 @@ pub enum NotStored {
     #[error("the response is private")]
     PrivateResponse,
     /// The request had credentials, and the response does not permit to share it.
-    #[error("the request had Authorization")]
+    #[error("the request had Authorization, and the response does not allow sharing")]
     Authorization,
     /// The response sets a cookie for one user.
-    #[error("the response sets a cookie")]
+    #[error("the response sets a cookie for one user")]
     SetCookie,
     /// The response answers no other request.
-    #[error("Vary is * or invalid")]
+    #[error("the Vary of the response is * or invalid")]
     Vary,
     /// The request had a cookie or credentials, and the response does not say for how long it is fresh.
     #[error(
@@ -55,7 +55,7 @@ pub enum NotStored {
     )]
     Personal,
     /// Neither the response nor its status permits its reuse.
-    #[error("neither explicit freshness nor a status with heuristic freshness")]
+    #[error("the response has neither a lifetime nor a status with a heuristic one")]
     NoFreshness,
 }
 

@@ -10,13 +10,13 @@ use url::Url;
 #[non_exhaustive]
 pub enum TargetError {
     /// The URI has no scheme, or one other than http and https.
-    #[error("the scheme is neither http nor https")]
+    #[error("the URL has a scheme other than http and https")]
     Scheme,
     /// The URI names no host.
-    #[error("the URI has no host")]
+    #[error("the URL has no host")]
     Host,
     /// The URI has a user or a password before the host.
-    #[error("there is a user before the host")]
+    #[error("the URL has a user or a password before the host")]
     User,
 }
 

@@ -297,9 +297,9 @@ async fn requests_that_differ_where_vary_says_so_have_their_own_responses() {
 async fn requests_without_a_target_pass() {
     let bench = Bench::new(Script::fields(&[FRESH]));
     for (uri, reason) in [
-        ("/a", "the scheme is neither http nor https"),
-        ("ftp://example.org/", "the scheme is neither http nor https"),
-        ("http://user@example.org/", "there is a user before the host"),
+        ("/a", "the URL has a scheme other than http and https"),
+        ("ftp://example.org/", "the URL has a scheme other than http and https"),
+        ("http://user@example.org/", "the URL has a user or a password before the host"),
     ] {
         let expected = format!("fwd=bypass; fwd-status=200; detail=\"{reason}\"");
         for _ in 0..2 {

@@ -154,7 +154,7 @@ async fn what_operators_may_not_ask() {
         ("", 400, "says what to purge"),
         ("url=", 400, "is not a URL of responses to purge"),
         ("url=/a", 400, "is not a URL of responses to purge"),
-        ("prefix=ftp://example.org/", 400, "neither http nor https"),
+        ("prefix=ftp://example.org/", 400, "other than http and https"),
         ("prefix=http://example.o", 400, "ends within the host"),
         ("prefix=http://example.org", 400, "ends within the host"),
         ("prefix=http://example.org?a/b", 400, "ends within the host"),

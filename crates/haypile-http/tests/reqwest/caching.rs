@@ -84,7 +84,10 @@ async fn the_cache_sees_default_headers() {
     let client = builder(&cache()).default_headers(headers).build().expect("a client");
     let response = client.get(server.url("/")).header("x-other", "own").send().await;
     let response = response.expect("a response");
-    assert_eq!(status(&response).detail.as_deref(), Some("the request had Authorization"));
+    assert_eq!(
+        status(&response).detail.as_deref(),
+        Some("the request had Authorization, and the response does not allow sharing")
+    );
     let seen = &server.seen()[0];
     assert_eq!((seen.field("authorization"), seen.field("x-other")), ("me", "own"));
 }

@@ -149,7 +149,7 @@ fn drop_everything() -> anyhow::Result<()> {
     let file = File::options().write(true).open(path).and_then(|mut file| file.write_all(b"3\n"));
     match file {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            bail!("--cold=drop needs root: {}: {error}", path.display())
+            bail!("--cold=drop needs root, because it writes to {}: {error}", path.display())
         }
         written => written.with_context(|| path.display().to_string()),
     }

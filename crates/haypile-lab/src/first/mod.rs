@@ -104,7 +104,9 @@ pub fn others() -> (Vec<SubjectSpec>, Vec<String>) {
         let subject: SubjectSpec = name.parse().expect("a name is a subject");
         match installed.why_not(&subject) {
             None => here.push(subject),
-            Some(why_not) => notes.push(format!("skipped: {subject}: {why_not}")),
+            Some(why_not) => {
+                notes.push(format!("the cache '{subject}' is not measured: {why_not}"))
+            }
         }
     }
     (here, notes)

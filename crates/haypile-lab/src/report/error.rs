@@ -28,8 +28,8 @@ pub enum ReportError {
     },
     /// A file of JSON is not what `simulate` writes.
     #[error(
-        "{}: this is not what haypile simulate --json prints ({reason}); rows of measurements are \
-         files *.jsonl",
+        "{} is not an output of haypile simulate --json ({reason}); files with rows of \
+         measurements have names that end in .jsonl",
         path.display()
     )]
     Simulation {

@@ -17,7 +17,7 @@ pub enum SpliceError {
         source: std::io::Error,
     },
     /// A table cannot be made.
-    #[error("{}: line {line}: {problem}", document.display())]
+    #[error("{}: line {line}: a table cannot be made: {problem}", document.display())]
     Marker {
         /// The document.
         document: PathBuf,
@@ -44,17 +44,20 @@ pub enum MarkerProblem {
     #[error("the comment of a table has to end with --> on the same line")]
     OpenComment,
     /// No file of results is named.
-    #[error("name the results first, as in <!-- table: record/FILE.jsonl columns=subject,cpu -->")]
+    #[error(
+        "the comment of a table has to name the results first, as in <!-- table: record/FILE.jsonl \
+         columns=subject,cpu -->"
+    )]
     NoResults,
     /// A word that should be a setting is not one.
-    #[error("{word:?} is not a setting; write NAME=VALUE without blanks")]
+    #[error("{word:?} is not a setting of a table; write NAME=VALUE without blanks")]
     NoSetting {
         /// The word.
         word: String,
     },
     /// There are no columns, or no column with figures.
     #[error(
-        "name the columns to show, at least one of them a figure, as in columns=subject,cpu,memory"
+        "a table needs columns, at least one of them with figures, as in columns=subject,cpu,memory"
     )]
     NoFigures,
     /// A name is neither in the schema nor in the samples.
@@ -66,7 +69,9 @@ pub enum MarkerProblem {
         known: Vec<String>,
     },
     /// The table is sorted by a column that it does not have.
-    #[error("sort={name}: a table can be sorted only by its columns")]
+    #[error(
+        "the table cannot be sorted by {name}, which is not one of its columns; add it to columns="
+    )]
     UnknownSort {
         /// The name given.
         name: String,
@@ -75,7 +80,10 @@ pub enum MarkerProblem {
     #[error(transparent)]
     UnknownMetric(#[from] haypile_measure::compare::UnknownMetric),
     /// The filters leave no sample.
-    #[error("no sample has {filter} (known: {})", known.join(", "))]
+    #[error(
+        "the table would be empty, because no result has {filter} (known: {})",
+        known.join(", ")
+    )]
     NothingLeft {
         /// The filter that leaves nothing.
         filter: String,

@@ -188,21 +188,21 @@ fn parameters_stand_across_and_times_are_paired() {
 #[test]
 fn what_a_table_cannot_be_made_of_is_an_error() {
     for (settings, message) in [
-        ("results.jsonl columns=subject", "one of them a figure"),
-        ("results.jsonl", "one of them a figure"),
+        ("results.jsonl columns=subject", "one of them with figures"),
+        ("results.jsonl", "one of them with figures"),
         ("columns=subject,cpu", "name the results first"),
         ("results.jsonl columns=subject,cpu wide", "\"wide\" is not a setting"),
         (
             "results.jsonl columns=subject,cpu,cpus",
             "these results have no field or parameter cpus (known: ",
         ),
-        ("results.jsonl columns=subject,cpu case=got", "no sample has case=got (known: get, set)"),
+        ("results.jsonl columns=subject,cpu case=got", "no result has case=got (known: get, set)"),
         ("results.jsonl columns=subject,cpu case=get", "mix samples with threads 10 and 2"),
         ("results.jsonl columns=subject,times", "baseline=NAME"),
         ("results.jsonl columns=case,subject,threads,times baseline=c", "(known: a, b|x"),
         (
             "results.jsonl columns=subject,cpu across=case threads=2 sort=wall",
-            "sorted only by its columns",
+            "the table cannot be sorted by wall",
         ),
         ("results.jsonl columns=subject,times baseline=a metric=rss", "unknown metric 'rss'"),
         ("missing.jsonl columns=subject,cpu", "missing.jsonl: No such file"),

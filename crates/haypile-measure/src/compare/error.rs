@@ -22,8 +22,8 @@ pub enum CompareError {
     },
     /// The file or directory has no samples.
     #[error(
-        "{}: there are no samples in it; haypile lab micro --out FILE.jsonl makes a file of \
-         results",
+        "{} contains no results of measurements; haypile lab micro --out FILE.jsonl makes a file \
+         of results",
         path.display()
     )]
     NoSamples {
@@ -72,8 +72,9 @@ pub enum CompareError {
     },
     /// Old and new have no case and subject in common.
     #[error(
-        "old and new have no case and subject in common, so that nothing can be compared; old has \
-         {old}; new has {new}; --subjects A,B compares subjects of different names"
+        "the old and the new results have no case and subject in common, so that nothing can be \
+         compared; old has {old}; new has {new}; --subjects A,B compares subjects of different \
+         names"
     )]
     NothingInCommon {
         /// The first case and subject of the old results.
@@ -82,7 +83,10 @@ pub enum CompareError {
         new: String,
     },
     /// No case has figures on both sides.
-    #[error("no case has samples with {metric} on both sides, so that nothing can be compared")]
+    #[error(
+        "no case has samples with {metric} in both the old and the new results, so that nothing \
+         can be compared"
+    )]
     NotMeasured {
         /// The metric.
         metric: Metric,

@@ -151,7 +151,10 @@ pub type KeepSample<'a> = dyn FnMut(Sample) -> Result<(), ResultsError> + 'a;
 #[non_exhaustive]
 pub enum MeasureError {
     /// The directory for jobs cannot be used.
-    #[error("there is no directory for jobs; set TMPDIR to one that can be written: {0}")]
+    #[error(
+        "no directory for the files of measurements can be created; set TMPDIR to one that can be \
+         written: {0}"
+    )]
     Directory(#[source] io::Error),
     /// A job cannot be written.
     #[error(transparent)]
@@ -168,7 +171,7 @@ pub enum MeasureError {
         why: String,
     },
     /// A program does not answer as a runner.
-    #[error("{program} is not a runner: {wrong}")]
+    #[error("{program} is not a runner, a program that measures caches for haypile: {wrong}")]
     NoRunner {
         /// The program.
         program: String,

@@ -33,7 +33,7 @@ pub enum RivalError {
         source: io::Error,
     },
     /// A manifest breaks the rules of manifests.
-    #[error("{path}, line {line}: {wrong}")]
+    #[error("{path}, line {line}: the manifest of a rival is wrong: {wrong}")]
     Manifest {
         /// The manifest.
         path: PathBuf,
@@ -43,7 +43,10 @@ pub enum RivalError {
         wrong: String,
     },
     /// Two rivals have the same subject.
-    #[error("{second}: the subject '{subject}' belongs to the rival in {first} already")]
+    #[error(
+        "two rivals have the subject '{subject}', in {first} and {second}; rename it in one of \
+         them"
+    )]
     Twice {
         /// The subject.
         subject: String,
@@ -53,7 +56,10 @@ pub enum RivalError {
         second: PathBuf,
     },
     /// The checkout has more rivals than are read.
-    #[error("{checkout}: there are more than {limit} rivals")]
+    #[error(
+        "the checkout {checkout} has more than {limit} rivals, the limit; remove some of its \
+         folders in rivals"
+    )]
     TooMany {
         /// The checkout.
         checkout: PathBuf,

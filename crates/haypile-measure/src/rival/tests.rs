@@ -103,7 +103,9 @@ fn a_subject_is_of_one_rival() {
     let (good, thief) = (good.display(), thief.display());
     assert_eq!(
         error,
-        format!("{thief}: the subject 'more' belongs to the rival in {good} already")
+        format!(
+            "two rivals have the subject 'more', in {good} and {thief}; rename it in one of them"
+        )
     );
 }
 

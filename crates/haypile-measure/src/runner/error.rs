@@ -21,7 +21,10 @@ pub enum RunnerError {
     #[error(transparent)]
     Orders(OrdersError),
     /// It was not said which part of a job is this process's.
-    #[error("{processes} processes do this job; --process NUMBER, from 0, says which this one is")]
+    #[error(
+        "{processes} processes share this job; name the number of this one, from 0, by --process \
+         NUMBER"
+    )]
     WhichProcess {
         /// The number of processes.
         processes: u32,
@@ -38,16 +41,19 @@ pub enum RunnerError {
         source: io::Error,
     },
     /// The process that is killed when it has prepared the cache cannot be started or heard.
-    #[error("the process that prepares the cache before it is killed has failed: {0}")]
+    #[error(
+        "the process that fills the cache and is then killed could not be started, read or killed: \
+         {0}"
+    )]
     Prepared(#[source] io::Error),
     /// That process did not prepare the cache.
-    #[error("the process that was to fill the cache before it is killed ended too early: {0}")]
+    #[error("the process that fills the cache and is then killed did not fill it: {0}")]
     NotPrepared(String),
     /// The subject cannot do it.
     #[error(transparent)]
     Subject(#[from] SubjectError),
     /// Whoever started the runner did not say what was due.
-    #[error("the runner expected the line {due} on its standard input and got {got}")]
+    #[error("the runner expected the line '{due}' on its standard input and got {got}")]
     NotDue {
         /// The line that was due.
         due: &'static str,
@@ -55,6 +61,6 @@ pub enum RunnerError {
         got: String,
     },
     /// Whoever started the runner cannot be spoken to.
-    #[error("the runner cannot speak to the program that started it: {0}")]
+    #[error("the runner cannot read from or write to the program that started it: {0}")]
     Parent(#[source] io::Error),
 }

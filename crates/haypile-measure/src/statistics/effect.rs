@@ -16,7 +16,10 @@ const MOST_FREEDOM: f64 = 1e5;
 #[non_exhaustive]
 pub enum EffectError {
     /// One side has no samples.
-    #[error("there is nothing to compare: old has {old} samples and new has {new}")]
+    #[error(
+        "a comparison needs samples on both sides; the old results have {old}, and the new ones \
+         {new}"
+    )]
     Empty {
         /// Number of old samples.
         old: usize,
@@ -24,7 +27,9 @@ pub enum EffectError {
         new: usize,
     },
     /// A ratio needs numbers above zero.
-    #[error("{sample} cannot be compared as a ratio; samples have to be finite and above 0")]
+    #[error(
+        "a sample of {sample} cannot be compared as a ratio; samples have to be finite and above 0"
+    )]
     NotPositive {
         /// The sample.
         sample: f64,

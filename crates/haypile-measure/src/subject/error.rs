@@ -37,16 +37,16 @@ pub enum SubjectError {
         source: Cause,
     },
     /// The cache could not be cleared.
-    #[error("the cache could not be cleared: {0}")]
+    #[error("the measured cache could not be cleared: {0}")]
     Clear(#[source] Cause),
     /// The cache was lost while it was used.
-    #[error("the cache can no longer be used: {0}")]
+    #[error("the measured cache failed, and can no longer be used: {0}")]
     Lost(#[source] Cause),
     /// The cache's files could not be dropped from the system's memory.
-    #[error("the cache's files cannot be dropped from the system's memory: {0}")]
+    #[error("the files of the measured cache cannot be dropped from the system's page cache: {0}")]
     Cool(#[source] Cause),
     /// Writing the cache's contents to disk failed.
-    #[error("the cache could not be written to disk: {0}")]
+    #[error("the contents of the measured cache could not be written to disk: {0}")]
     Flush(#[source] Cause),
     /// The cache is one process's own.
     #[error(

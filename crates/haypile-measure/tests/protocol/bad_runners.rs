@@ -167,7 +167,7 @@ fn runners_list_their_subjects() {
     ] {
         let message = list(script).unwrap_err().to_string();
         assert!(
-            message.starts_with("/bin/sh is not a runner: ") && message.contains(part),
+            message.starts_with("/bin/sh is not a runner, ") && message.contains(part),
             "{message}"
         );
     }

@@ -314,9 +314,7 @@ fn a_cache_of_one_process_s_own_refuses_several() {
             assert_eq!(text.lines().count(), 1, "{text}");
         }
     }
-    for (process, part) in
-        [(None, "--process NUMBER, from 0"), (Some(2), "process 2 is not one of")]
-    {
+    for (process, part) in [(None, "by --process NUMBER"), (Some(2), "process 2 is not one of")] {
         let (done, text) = said(directory.path(), "shared", process);
         assert!(done.is_err());
         assert!(text.starts_with("error ") && text.contains(part), "{text}");

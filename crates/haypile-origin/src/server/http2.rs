@@ -46,7 +46,7 @@ struct Open {
 
 /// The reply is not one that HTTP/2 can carry to its end: the stream is reset.
 #[derive(Debug, thiserror::Error)]
-#[error("the reply breaks off")]
+#[error("the HTTP/2 stream is reset, because its request or reply breaks off")]
 struct BreaksOff;
 
 /// The tasks of a connection, which end with it.

@@ -16,7 +16,7 @@ pub enum SiteError {
         source: io::Error,
     },
     /// A file is larger than the reader accepts.
-    #[error("{}: more than {limit} bytes; {advice}", path.display())]
+    #[error("{} has more than {limit} bytes, the limit; {advice}", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -34,7 +34,7 @@ pub enum SiteError {
         wrong: String,
     },
     /// A line of a list or a manifest cannot be used.
-    #[error("{}: line {line}: {wrong}", path.display())]
+    #[error("{}: line {line} cannot be used: {wrong}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
@@ -60,7 +60,7 @@ pub enum SiteError {
         known: String,
     },
     /// A resource breaks a rule of sites.
-    #[error("resource {index} ('{url}'): {wrong}")]
+    #[error("resource {index} of the site ('{url}') is invalid: {wrong}")]
     Resource {
         /// The resource's index.
         index: usize,
@@ -70,7 +70,7 @@ pub enum SiteError {
         wrong: String,
     },
     /// A page breaks a rule of sites.
-    #[error("page '{name}': {wrong}")]
+    #[error("page '{name}' of the site is invalid: {wrong}")]
     Page {
         /// The page's name, or the beginning of it.
         name: String,
@@ -95,7 +95,8 @@ pub enum SiteError {
     },
     /// No page of a recording can be loaded by a browser.
     #[error(
-        "browsers cannot load a page of the recording: {wrong}; record it again, from the page's address on"
+        "browsers can load none of the recorded pages: {wrong}; record them again, each from its \
+         address on"
     )]
     Replay {
         /// The reasons, with their counts.

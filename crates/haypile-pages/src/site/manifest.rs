@@ -231,7 +231,12 @@ mod tests {
     fn manifests_without_pages_are_refused() {
         assert!(parse("# nothing\n").unwrap_err().to_string().contains("one page URL per line"));
         let long = format!("a\n{}", "x".repeat(MAX_URL_BYTES + 1));
-        assert!(parse(&long).unwrap_err().to_string().starts_with("m.txt: line 2: 8193 bytes"));
+        assert!(
+            parse(&long)
+                .unwrap_err()
+                .to_string()
+                .starts_with("m.txt: line 2 cannot be used: 8193 bytes")
+        );
         assert!(Manifest::read(Path::new("none")).is_err());
     }
 

@@ -233,10 +233,13 @@ mod tests {
         };
         broken(&|site| site.pages.clear(), "1 to 10000 pages");
         broken(&|site| site.resources.clear(), "1 to 1000000 resources");
-        broken(&|site| site.resources[1].url = "http://a/".into(), "resource 1 ('http://a/')");
+        broken(
+            &|site| site.resources[1].url = "http://a/".into(),
+            "resource 1 of the site ('http://a/')",
+        );
         broken(&|site| site.pages.push(site.pages[0].clone()), "same name");
         broken(&|site| site.pages[0].name.clear(), "a name of 0 bytes");
-        broken(&|site| site.pages[0].loads.clear(), "page 'a': 0 loads");
+        broken(&|site| site.pages[0].loads.clear(), "page 'a' of the site is invalid: 0 loads");
         broken(&|site| site.pages[0].loads[1].resource = 2, "unknown resource 2");
         broken(&|site| site.pages[0].loads[1].resource = 0, "loads already");
         broken(&|site| site.pages[0].loads[1].after = Some(1), "not before it");

@@ -61,6 +61,9 @@ mod tests {
     fn a_byte_order_mark_is_dropped_and_other_encodings_have_their_line() {
         let path = Path::new("x");
         assert_eq!(text_of(path, b"\xEF\xBB\xBFa").unwrap(), "a");
-        assert_eq!(text_of(path, b"a\nb\xFF").unwrap_err().to_string(), "x: line 2: not UTF-8");
+        assert_eq!(
+            text_of(path, b"a\nb\xFF").unwrap_err().to_string(),
+            "x: line 2 cannot be used: not UTF-8"
+        );
     }
 }

@@ -116,12 +116,15 @@ pub struct FileHeader {
 #[non_exhaustive]
 pub enum HeaderError {
     /// The file is something else.
-    #[error("it does not begin with the header of a recording")]
+    #[error(
+        "the file is not a recording of cache operations, because it begins with other bytes; name \
+         another file"
+    )]
     NotARecording,
     /// The file was written by a newer version.
     #[error(
-        "it is a recording of format version {major}.{minor}, and this program reads version {}; \
-         read it with the version of haypile that made it, or a later one",
+        "the recording has format version {major}.{minor}, and this program reads version {}; read \
+         it with the version of haypile that made it, or a later one",
         VERSION.0
     )]
     Version {
@@ -131,7 +134,10 @@ pub enum HeaderError {
         minor: u16,
     },
     /// The checksum is wrong.
-    #[error("its header is damaged: the checksum is wrong")]
+    #[error(
+        "the header of the recording is damaged: its checksum is wrong; copy the file again, or \
+         record again"
+    )]
     Checksum,
 }
 

@@ -6,7 +6,7 @@ use super::{HAS_SIZE, HAS_TTL, HASH_BYTES, KIND_BITS, KNOWN_KEY, Kind, NO_EFFECT
 
 /// The error of a recording's block that contains bytes that no recorder writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the block is damaged")]
+#[error("a block of the recording is damaged")]
 pub struct Damaged;
 
 /// One operation in a recording.

@@ -20,7 +20,10 @@ const MAX_PASSES: usize = 4;
 
 /// A `clear` that may have left entries of a namespace.
 #[derive(Debug, thiserror::Error)]
-#[error("a server did not answer, and entries remain: {why}; repeat the call when it does")]
+#[error(
+    "clear left entries, because a Redis server did not answer: {why}; repeat the call when it \
+     does"
+)]
 struct NotAllDeleted {
     why: String,
 }
@@ -28,8 +31,8 @@ struct NotAllDeleted {
 /// A cursor of a node that is not part of the cluster.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the cursor names a server that has none of the keys, or no longer has any; start from the \
-     first page"
+    "the cursor of a listing names a Redis server that has none of the keys, or no longer has any; \
+     start from the first page"
 )]
 struct UnknownNode;
 

@@ -100,7 +100,8 @@ pub enum SimulateError {
     ZeroCapacity,
     /// The budget is below the smallest cache that there is.
     #[error(
-        "a budget of {budget_bytes} bytes is below the {min_bytes} bytes of the smallest cache"
+        "a budget of {budget_bytes} bytes is below the {min_bytes} bytes of the smallest cache; \
+         raise it"
     )]
     BudgetTooSmall {
         /// The budget given.

@@ -79,7 +79,7 @@ pub enum TraceError {
     #[error("this trace is a sample already; take the other sample from the whole trace")]
     Resampled,
     /// A request goes beyond what a trace can hold.
-    #[error("request {request}: {limit}")]
+    #[error("request {request} of the trace exceeds a limit: {limit}")]
     Limit {
         /// The number of the request, counted from 0.
         request: u64,
@@ -90,7 +90,7 @@ pub enum TraceError {
     #[error("cannot write the trace: {0}")]
     Write(#[source] io::Error),
     /// The receiver of the requests asked for an end.
-    #[error("interrupted while reading")]
+    #[error("reading the trace was interrupted")]
     Interrupted,
     /// No input was named.
     #[error("no trace to read; name a file, or '-' for standard input")]
@@ -168,7 +168,10 @@ pub enum TraceError {
         allowed: String,
     },
     /// The trace has only deletions, which the written form leaves out.
-    #[error("the trace has only deletions, which this format cannot express")]
+    #[error(
+        "the trace has only deletions, which this format cannot express; write an .hpt file \
+         instead"
+    )]
     OnlyDeletes,
     /// Two columns were named for one role.
     #[error("the role '{role}' is given to two columns; give it to one")]
@@ -277,13 +280,13 @@ pub enum Limit {
     #[error("a trace holds at most 4,294,967,294 distinct keys; split it")]
     Keys,
     /// 2^32 - 1 bytes of one value.
-    #[error("its value of {bytes} bytes is above the limit of 4,294,967,295 bytes")]
+    #[error("a value of {bytes} bytes is above a trace's limit of 4,294,967,295 bytes")]
     Size {
         /// The requested size.
         bytes: u64,
     },
     /// 65,535 bytes of one key.
-    #[error("its key of {bytes} bytes is above the limit of 65,535 bytes")]
+    #[error("a key of {bytes} bytes is above a trace's limit of 65,535 bytes")]
     Key {
         /// The length of the key.
         bytes: usize,

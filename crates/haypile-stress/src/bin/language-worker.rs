@@ -48,10 +48,7 @@ fn is_sound(key: &str, value: &[u8]) -> bool {
 
 fn load(cache: &Cache, words: &[&str]) -> Result<String> {
     let [owner, first, count, keys, others] = words else {
-        bail!(
-            "the command load needs five \
-    arguments"
-        )
+        bail!("the command load needs five arguments: OWNER FIRST COUNT KEYS OTHERS")
     };
     let (first, count, keys): (u64, u64, u64) = (first.parse()?, count.parse()?, keys.parse()?);
     let others: Vec<_> = others.split(',').collect();
@@ -134,7 +131,7 @@ fn answer(cache: &Cache, words: &[&str]) -> Result<String> {
             ok_if(cache.write(key, unhex(value)?, options)? == Written::Stored)
         }
         ("compute", [ms, value]) => compute(cache, &key, ms.parse()?, &unhex(value)?)?,
-        _ => bail!("unknown command {command}"),
+        _ => bail!("unknown command '{command}', or a wrong number of its arguments"),
     })
 }
 

@@ -107,7 +107,7 @@ pub enum UrlError {
         expected: String,
     },
     /// The value is not a size.
-    #[error("option '{name}': {source}")]
+    #[error("option '{name}' is invalid: {source}")]
     BadSize {
         /// The name of the option.
         name: &'static str,
@@ -150,7 +150,7 @@ pub enum UrlError {
         value: String,
     },
     /// The policy does not exist, or a parameter of it is wrong.
-    #[error("option '{name}': {source}")]
+    #[error("option '{name}' is invalid: {source}")]
     BadPolicy {
         /// The name of the option.
         name: &'static str,

@@ -37,7 +37,10 @@ pub(crate) fn run(arguments: &Warm) -> anyhow::Result<ExitCode> {
             }
             progress.advance(1);
             if interrupt::asked() {
-                bail!("interrupted; what was rendered is in the cache");
+                bail!(
+                    "rendering was interrupted; the icons rendered so far are in the cache; run \
+                     the command again for the rest"
+                );
             }
         }
     }

@@ -51,7 +51,10 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
     let chosen = rivals.named(&arguments.names)?;
     let states = states(&chosen, interrupt::asked);
     if states.len() < chosen.len() {
-        bail!("interrupted before the first job");
+        bail!(
+            "the check of the rivals was interrupted before its first measurement; nothing was \
+             checked"
+        );
     }
     let places = || {
         Places::new(&env::temp_dir()).context(
@@ -99,7 +102,12 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
         output::text(&text(&checked, &states))?;
     }
     if !is_complete {
-        bail!("interrupted; printed {} of {} jobs", samples.len(), all_samples);
+        bail!(
+            "the check of the rivals was interrupted; results of {} of {} measurements were \
+             printed",
+            samples.len(),
+            all_samples
+        );
     }
     let is_wrong = checked.iter().any(|checked| checked.error.is_some());
     Ok(if is_wrong { ExitCode::from(NEGATIVE) } else { ExitCode::SUCCESS })

@@ -61,7 +61,7 @@ fn write_hpt(spec: &Spec, path: &Path, progress: Progress) -> anyhow::Result<()>
     let trace = interrupt::unless_asked(move || build(&generating, &shown));
     progress.finish();
     let Some(trace) = trace else {
-        bail!("interrupted; {} was not written", path.display());
+        bail!("generating the trace was interrupted; {} was not written", path.display());
     };
     trace?.write_to(path)?;
     Ok(())
@@ -97,7 +97,10 @@ fn write_csv(spec: &Spec, out: &mut dyn Write, progress: &Progress) -> anyhow::R
             progress.advance(BLOCK_REQUESTS);
             if interrupt::asked() {
                 out.flush()?;
-                bail!("interrupted after {done} of {} requests", spec.requests);
+                bail!(
+                    "generating the trace was interrupted; {done} of {} requests were written",
+                    spec.requests
+                );
             }
         }
     }

@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &Info) -> anyhow::Result<()> {
     let sample = trace.sampled().map(|part| SampleOf { part, of_requests: trace.whole_requests() });
     let windows = arguments.windows.get();
     let Some(info) = interrupt::unless_asked(move || TraceInfo::of(&trace, windows)) else {
-        bail!("interrupted before there was a result");
+        bail!("interrupted while the trace was analysed; nothing was printed");
     };
     if arguments.json {
         return output::json(&InfoDocument { version: VERSION, info: &info, recording, sample });

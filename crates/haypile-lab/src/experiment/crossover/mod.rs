@@ -64,7 +64,11 @@ impl OnCaches for CrossoverExperiment {
     fn check(options: &CrossoverOptions, measuring: &Measuring) -> anyhow::Result<()> {
         let [min, max] = [bytes("--min", options.min)?, bytes("--max", options.max)?];
         if min > max {
-            bail!("--min {} is above --max {}", options.min, options.max);
+            bail!(
+                "--min {} is above --max {}; write the smallest and the largest size of values",
+                options.min,
+                options.max
+            );
         }
         if measuring.blocks < 2 {
             bail!(

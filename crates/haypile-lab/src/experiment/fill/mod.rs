@@ -50,7 +50,7 @@ impl Filled {
         if file.experiment != name {
             let other = &file.experiment;
             bail!(
-                "{origin} is a file of the experiment '{other}'; run: haypile lab {other} \
+                "{origin} describes the experiment '{other}'; run: haypile lab {other} \
                  --experiment {origin}"
             );
         }

@@ -80,8 +80,8 @@ fn run(options: &IconsOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
         match Theme::find(name, scratch.path(), options.run.seed)? {
             Some(theme) => themes.push(theme),
             None => host.note(&format!(
-                "not measured: the theme '{name}' is not installed (Debian's packages \
-                 breeze-icon-theme, adwaita-icon-theme)"
+                "the icon theme '{name}' is not measured, because it is not installed (Debian's \
+                 packages breeze-icon-theme, adwaita-icon-theme)"
             )),
         }
     }
@@ -92,8 +92,8 @@ fn run(options: &IconsOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     for theme in &themes {
         if let Some(reason) = &theme.without_gtk {
             host.note(&format!(
-                "not measured: GTK's cache of '{}': {reason} (gtk-update-icon-cache writes it, \
-                 Debian's package of this name)",
+                "GTK's icon cache of the theme '{}' is not measured: {reason} \
+                 (gtk-update-icon-cache, of Debian's package of this name, writes it)",
                 theme.name
             ));
         }

@@ -124,8 +124,8 @@ pub enum MicroError {
     },
     /// There are too few different keys of this length.
     #[error(
-        "{case} needs {keys} distinct keys, and keys of {key_bytes} bytes are too short for that \
-         number; make them longer"
+        "the case {case} needs {keys} distinct keys, and keys of {key_bytes} bytes are too short \
+         for that number; make them longer"
     )]
     ShortKeys {
         /// The length of keys, in bytes.
@@ -136,15 +136,19 @@ pub enum MicroError {
         case: String,
     },
     /// The case needs several processes: a single one has no other that could read while it writes.
-    #[error("{case} needs at least two processes, of which the last one writes; add --processes 2")]
+    #[error(
+        "the case {case} needs at least two processes, of which the last one writes; add \
+         --processes 2"
+    )]
     Alone {
         /// The case.
         case: String,
     },
     /// The capacity leaves nothing to hit, to miss or to evict.
     #[error(
-        "{case} with a capacity of {capacity}: {resident} of {keys} keys fit into the cache; at \
-         least one has to fit, and for get-miss and set-evict at least one must not"
+        "the case {case} cannot be measured with a capacity of {capacity}, because {resident} of \
+         {keys} keys fit into the cache; at least one has to fit, and for get-miss and set-evict \
+         at least one must not"
     )]
     Capacity {
         /// The case.

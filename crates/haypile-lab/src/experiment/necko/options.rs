@@ -112,7 +112,7 @@ impl FromStr for OriginDelay {
     fn from_str(text: &str) -> anyhow::Result<Self> {
         match humantime::parse_duration(text) {
             Ok(delay) if delay <= Duration::from_mins(1) => Ok(Self(delay)),
-            _ => bail!("write a time of at most a minute, such as 27ms"),
+            _ => bail!("the delay of the origin has to be at most a minute, such as 27ms"),
         }
     }
 }

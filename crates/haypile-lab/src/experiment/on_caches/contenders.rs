@@ -90,7 +90,9 @@ fn available(
         let why_not = if is_given { None } else { installed.why_not(&subject) };
         match why_not {
             None => kept.push(subject),
-            Some(why_not) => host.note(&format!("skipped: {subject}: {why_not}")),
+            Some(why_not) => {
+                host.note(&format!("the cache '{subject}' is not measured: {why_not}"))
+            }
         }
     }
     if kept.is_empty() {

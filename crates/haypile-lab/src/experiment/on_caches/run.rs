@@ -15,7 +15,10 @@ pub(super) fn run<E: OnCaches>(
     measuring: &Measuring,
 ) -> anyhow::Result<Ended> {
     if setup.cases.is_empty() {
-        bail!("these options leave nothing to measure");
+        bail!(
+            "these options leave no case of the experiment to measure; allow more values of its \
+             parameters"
+        );
     }
     let (options, host) = (&measuring.run, session.host);
     let surroundings = setup.surroundings.map_or_else(|| places(options), Ok)?;

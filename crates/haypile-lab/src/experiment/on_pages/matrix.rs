@@ -38,7 +38,7 @@ pub(crate) fn columns(memory_bytes: u64, disk_bytes: &[u64], disks: &[Disk]) -> 
 pub(crate) fn disks(media: &[Medium], directory: &Path) -> anyhow::Result<Vec<Disk>> {
     for (at, medium) in media.iter().enumerate() {
         if media[..at].iter().any(|other| other.name == medium.name) {
-            bail!("two media are called '{}'", medium.name);
+            bail!("two storage media have the name '{}'; give each a name of its own", medium.name);
         }
     }
     let named = media.iter().map(|medium| {
@@ -52,14 +52,19 @@ pub(crate) fn disks(media: &[Medium], directory: &Path) -> anyhow::Result<Vec<Di
     };
     for disk in &disks {
         let is_there = disk.directory.metadata();
-        let is_there =
-            is_there.with_context(|| format!("no caches in {}", disk.directory.display()))?;
+        let is_there = is_there.with_context(|| {
+            format!("disk caches cannot be created in {}", disk.directory.display())
+        })?;
         if !is_there.is_dir() {
-            bail!("no caches in {}: not a directory", disk.directory.display());
+            bail!(
+                "disk caches cannot be created in {}, which is not a directory; name another path",
+                disk.directory.display()
+            );
         }
         // Found before the first column is loaded, and not at the first one with a file.
-        Places::new(&disk.directory)
-            .with_context(|| format!("no caches in {}", disk.directory.display()))?;
+        Places::new(&disk.directory).with_context(|| {
+            format!("disk caches cannot be created in {}", disk.directory.display())
+        })?;
     }
     Ok(disks)
 }

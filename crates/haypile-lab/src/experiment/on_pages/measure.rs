@@ -60,8 +60,8 @@ impl TimeLimit {
         let left = self.limit.saturating_sub(self.begin.elapsed());
         if estimate > left {
             bail!(
-                "the links take about {}, and --time allows {}, of which {} are left; allow more \
-                 time, or choose fewer links, sizes or pages",
+                "page loads over the emulated links would take about {}, and --time allows {}, of \
+                 which {} are left; allow more time, or choose fewer links, sizes or pages",
                 humantime::format_duration(estimate),
                 humantime::format_duration(self.limit),
                 humantime::format_duration(Duration::from_secs(left.as_secs()))
@@ -78,9 +78,9 @@ impl TimeLimit {
     ) -> anyhow::Result<()> {
         if self.begin.elapsed() > self.limit {
             bail!(
-                "--time allows {}, and that time is over; over the link {link}, {done} of {all} \
-                 cache configurations were measured, and are kept; allow more time, or choose \
-                 fewer links, sizes or pages",
+                "the page loads took longer than --time allows, {}; over the link {link}, {done} \
+                 of {all} cache configurations were measured, and their results are kept; allow \
+                 more time, or choose fewer links, sizes or pages",
                 humantime::format_duration(self.limit)
             );
         }
@@ -335,7 +335,7 @@ mod tests {
         let over = TimeLimit { limit: Duration::ZERO, ..time };
         let error = over.check_left(&LinkProfile::unshaped(), (1, 2)).unwrap_err().to_string();
         assert!(
-            error.contains("1 of 2 cache configurations were measured, and are kept"),
+            error.contains("1 of 2 cache configurations were measured, and their results are kept"),
             "{error}"
         );
     }

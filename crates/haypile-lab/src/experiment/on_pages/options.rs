@@ -22,7 +22,10 @@ pub(crate) fn link(text: &str) -> anyhow::Result<LinkProfile> {
 pub(crate) fn disk_size(text: &str) -> anyhow::Result<ByteSize> {
     match size(text)? {
         ByteSize(bytes) if bytes < MIN_DISK_BYTES => {
-            bail!("a disk cache has at least {}", ByteSize(MIN_DISK_BYTES))
+            bail!(
+                "a disk cache cannot be smaller than {}; write a larger size",
+                ByteSize(MIN_DISK_BYTES)
+            )
         }
         size => Ok(size),
     }
@@ -49,7 +52,7 @@ impl FromStr for Medium {
             Some((name, path)) if is_name(name) && !path.is_empty() => {
                 Ok(Self { name: name.to_owned(), path: path.into() })
             }
-            _ => bail!("write a name and a directory, as in card=/media/card"),
+            _ => bail!("write a storage medium as a name and a directory, as in card=/media/card"),
         }
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn find(options: &PagesOptions, host: &dyn Host) -> anyhow::Result<Ve
         match Browser::find(named) {
             Ok(browser) => found.push(browser),
             Err(BrowserError::Missing(why)) if !is_required() => {
-                host.note(&format!("skipped: {why}"));
+                host.note(&format!("a browser is not measured: {why}"));
             }
             Err(error) => bail!("{error}"),
         }
@@ -59,8 +59,8 @@ pub(super) fn find(options: &PagesOptions, host: &dyn Host) -> anyhow::Result<Ve
 pub(super) fn replay(site: &Site, browsers: &[Browser], host: &dyn Host) -> anyhow::Result<Site> {
     if let Some(browser) = browsers.iter().find(|browser| !browser.loads_recordings()) {
         bail!(
-            "{} loads generated sites alone; leave the HAR out, or load it in firefox, as in haypile lab pages \
-             visit.har --browser firefox",
+            "the browser {} can load only generated sites, not recorded ones; leave the HAR out, \
+             or load it in firefox, as in haypile lab pages visit.har --browser firefox",
             browser.name
         );
     }
@@ -70,7 +70,8 @@ pub(super) fn replay(site: &Site, browsers: &[Browser], host: &dyn Host) -> anyh
         host.note(&note);
     }
     host.note(
-        "all columns load these pages, also those of our own cache; a browser does not wait as the recording did",
+        "all cache configurations load these changed pages, including those of haypile's cache; \
+         browsers load them without the waits of the recording",
     );
     Ok(replay.site)
 }

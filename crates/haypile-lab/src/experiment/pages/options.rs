@@ -158,7 +158,10 @@ impl FromStr for DiskSize {
                 Ok(percent) if percent > 0.0 && percent <= 1000.0 => {
                     Ok(Self::OfWorkingSet(percent / 100.0))
                 }
-                _ => bail!("write a percentage above 0 and up to 1000, such as 25%"),
+                _ => bail!(
+                    "write the size of a disk cache as a percentage of the working set, above 0 \
+                     and up to 1000, such as 25%"
+                ),
             };
         }
         disk_size(text).map(|ByteSize(bytes)| Self::Bytes(bytes))

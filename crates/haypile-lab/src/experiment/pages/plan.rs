@@ -27,7 +27,7 @@ pub(super) fn site(options: &PagesOptions, host: &dyn Host) -> anyhow::Result<(S
     for path in &options.hars {
         let read = har::read(path, now)?;
         for warning in &read.warnings {
-            host.note(&format!("warning: {}: {warning}", path.display()));
+            host.note(&format!("warning: in the recording {}: {warning}", path.display()));
         }
         site.append(read.site);
         let name = path.file_name().unwrap_or(path.as_os_str());

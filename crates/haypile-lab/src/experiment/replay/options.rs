@@ -65,7 +65,10 @@ impl FromStr for TraceName {
 fn capacity(text: &str) -> anyhow::Result<f64> {
     match text.strip_suffix('%').unwrap_or(text).parse() {
         Ok(percent) if percent > 0.0 && percent <= 1000.0 => Ok(percent),
-        _ => bail!("write a number above 0 and up to 1000, as in 10"),
+        _ => bail!(
+            "write a capacity as a percentage of the trace's bytes, above 0 and up to 1000, as in \
+             10"
+        ),
     }
 }
 

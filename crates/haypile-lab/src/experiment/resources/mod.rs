@@ -79,7 +79,7 @@ fn run(options: &ResourcesOptions, asked: Option<Asked>, host: &dyn Host) -> any
     let disks = matrix::disks(&options.disk_at, &options.run.absolute_directory()?)?;
     let (source, site_name) = source(options.list.as_deref())?;
     for warning in &source.warnings {
-        host.note(&format!("warning: {warning}"));
+        host.note(&format!("warning: in the list of resources: {warning}"));
     }
     let mut site = source.site;
     if options.no_waits {

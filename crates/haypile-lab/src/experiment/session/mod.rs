@@ -32,7 +32,7 @@ pub(crate) struct Session<'a> {
 
 /// The error of a measurement that the user has interrupted.
 #[derive(Debug, thiserror::Error)]
-#[error("interrupted")]
+#[error("the measurement was interrupted")]
 pub(crate) struct Interrupted;
 
 impl<'a> Session<'a> {
@@ -128,7 +128,7 @@ impl<'a> Session<'a> {
             Err(error) if error.is::<Interrupted>() => {
                 let kept = if self.results.is_some() { "printed and kept" } else { "printed" };
                 let of = self.all.map_or_else(String::new, |all| format!(" of {all}"));
-                bail!("interrupted; {kept} {}{of} measurements", samples.len())
+                bail!("the experiment was interrupted; {kept} {}{of} measurements", samples.len())
             }
             Err(error) => Err(error),
         }
@@ -136,7 +136,7 @@ impl<'a> Session<'a> {
 
     fn warn(&self, warnings: impl IntoIterator<Item = String>) {
         for warning in warnings {
-            self.host.note(&format!("warning: {warning}"));
+            self.host.note(&format!("warning: check the results: {warning}"));
         }
     }
 }

@@ -84,7 +84,10 @@ fn a_sample_is_in_the_file_as_soon_as_it_is_kept() {
     session.keep(sample(&session)).unwrap();
     assert_eq!(read(&path).unwrap().samples, session.samples());
     let error = session.end(Err(Interrupted.into()), no_fields, printout).unwrap_err();
-    assert_eq!(error.to_string(), "interrupted; printed and kept 1 of 2 measurements");
+    assert_eq!(
+        error.to_string(),
+        "the experiment was interrupted; printed and kept 1 of 2 measurements"
+    );
     assert!(host.printed.lock()[0].contains("1 samples"));
 }
 
@@ -130,7 +133,7 @@ fn the_end_says_whether_results_are_errors_or_incomplete() {
     assert_eq!(ended(None, Ok(())), Ok(Ended::Well));
     assert_eq!(ended(Some("wrong"), Ok(())), Ok(Ended::WithErrors));
     let stopped = ended(None, Err(Interrupted.into()));
-    assert_eq!(stopped, Err("interrupted; printed 1 measurements".to_owned()));
+    assert_eq!(stopped, Err("the experiment was interrupted; printed 1 measurements".to_owned()));
 }
 
 #[test]

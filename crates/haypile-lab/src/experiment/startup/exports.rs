@@ -58,7 +58,8 @@ impl ExportOptions {
                 Some(text) => fs::write(path, text).with_context(|| path.display().to_string())?,
                 // The results of an earlier run are worth more than an empty file.
                 None => host.note(&format!(
-                    "warning: {} is not written: no start has a result",
+                    "warning: the file {} is not written, because no start of the command has a \
+                     result",
                     path.display()
                 )),
             }

@@ -91,14 +91,17 @@ impl Experiment for StartupExperiment {
         for options in &all {
             if let Some(missing) = missing(options) {
                 let name = options.name.as_deref().unwrap_or_default();
-                host.note(&format!("not measured: {name}: {missing}"));
+                host.note(&format!("the start of '{name}' is not measured: {missing}"));
             }
         }
         if !is_chosen {
             let left_out = Preset::value_variants().iter().filter(|it| !presets.contains(it));
             let left_out: Vec<&str> = left_out.map(|preset| preset.name()).collect();
             if !left_out.is_empty() {
-                host.note(&format!("measured only if asked for: --preset {}", left_out.join(",")));
+                host.note(&format!(
+                    "further programs are measured only if named, by --preset {}",
+                    left_out.join(",")
+                ));
             }
         }
         all.retain(|options| missing(options).is_none());
@@ -154,7 +157,7 @@ fn run(all: &[StartupOptions], asked: Option<Asked>, host: &dyn Host) -> anyhow:
     let mut session = Session::new(NAME, asked, &first.run, host)?;
     first.exports.check(host)?;
     if !cfg!(target_os = "linux") {
-        bail!("starts are measured on Linux only");
+        bail!("the starts of commands can be measured on Linux only");
     }
     session.begin(None)?;
     let runner = Runner::own()?;
@@ -172,7 +175,7 @@ fn run(all: &[StartupOptions], asked: Option<Asked>, host: &dyn Host) -> anyhow:
             // One that cannot be measured keeps no other from being measured.
             Err(error) => {
                 let name = options.name.as_deref().unwrap_or_default();
-                host.note(&format!("not measured: {name}: {error:#}"));
+                host.note(&format!("the start of '{name}' could not be measured: {error:#}"));
                 measured = measured.and(Err(error));
             }
         }
@@ -205,12 +208,14 @@ fn one(
         let folder = options.run.absolute_directory()?;
         match super::cold::read_latency(scratch.path())? {
             Some(latency) => host.note(&format!(
-                "reading 4 KiB at random from {} takes {:.3} ms",
+                "a read of 4 KiB at a random place of a file in {} takes {:.3} ms, if it is not in \
+                 memory",
                 folder.display(),
                 latency.as_secs_f64() * 1e3
             )),
             None => host.note(&format!(
-                "files in {} stay in memory: a start cannot be cold there",
+                "files in {} stay in memory, so that a cold start cannot be measured there; name a \
+                 directory on a disk",
                 folder.display()
             )),
         }

@@ -251,10 +251,11 @@ impl FromStr for Variable {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
-        let (name, value) =
-            text.split_once('=').context("an environment variable has the form NAME=VALUE")?;
+        let (name, value) = text
+            .split_once('=')
+            .context("write an environment variable as NAME=VALUE, such as LANG=C")?;
         if name.is_empty() || text.contains('\0') {
-            bail!("an environment variable has the form NAME=VALUE");
+            bail!("write an environment variable as NAME=VALUE, such as LANG=C");
         }
         Ok(Self { name: name.to_owned(), value: value.to_owned() })
     }

@@ -400,7 +400,9 @@ fn base(
     let mut base: BTreeMap<String, String> = own.filter(|(name, _)| is_kept(name)).collect();
     for text in named {
         match text.split_once('=') {
-            Some(("", _)) => bail!("--env '{text}': write NAME or NAME=VALUE"),
+            Some(("", _)) => bail!(
+                "--env '{text}' does not name an environment variable; write NAME or NAME=VALUE"
+            ),
             Some((name, value)) => base.insert(name.to_owned(), places.text(value)),
             None => {
                 let value =
@@ -436,7 +438,7 @@ pub(super) fn words(command: &str) -> anyhow::Result<Vec<String>> {
     let words = shlex::split(command)
         .with_context(|| format!("'{command}': a quote, or a backslash, has no end"))?;
     if words.first().is_none_or(String::is_empty) {
-        bail!("'{command}': the name of the program is empty");
+        bail!("the command '{command}' has no name of a program; begin it with one");
     }
     Ok(words)
 }
@@ -455,10 +457,16 @@ fn span(cache: &str) -> anyhow::Result<PathBuf> {
     let url: CacheUrl = cache.parse().with_context(|| format!("--span {shown}"))?;
     match url.levels() {
         [level] if level.scheme() == "file" && level.path().as_os_str().is_empty() => {
-            bail!("--span {shown}: it needs an absolute path, as in file:{{scratch}}/cache")
+            bail!(
+                "--span {shown} needs the absolute path of a cache file, as in \
+                 file:{{scratch}}/cache"
+            )
         }
         [level] if level.scheme() == "file" => Ok(PathBuf::from(level.path())),
-        _ => bail!("--span {shown}: only counters of a cache in one file can be polled: file:PATH"),
+        _ => bail!(
+            "--span {shown} is not a cache in one file, and only such a cache has counters that \
+             can be polled; write file:PATH"
+        ),
     }
 }
 

@@ -107,7 +107,7 @@ fn note(case: &StartCase<'_>, condition: Condition) -> Option<String> {
 pub(super) fn svg(samples: &[Sample]) -> anyhow::Result<String> {
     let pictures = figures(samples);
     if pictures.is_empty() {
-        bail!("no start was watched, so that there is no timeline");
+        bail!("the timeline cannot be drawn, because no start of the command could be watched");
     }
     let drawn = pictures.iter().map(|figure| figure.svg(Form::Alone));
     Ok(canvas::stacked(&drawn.collect::<Result<Vec<_>, _>>()?))

@@ -45,7 +45,7 @@ impl Measuring<'_, '_> {
         self.cold.add(&self.plan.cache);
         self.cold.add(&self.plan.cold_paths);
         if let Some(text) = self.cold.left_out().filter(|_| self.schedule.cold.is_some()) {
-            self.host.note(&format!("warning: {text}"));
+            self.host.note(&format!("warning: starts may not be cold: {text}"));
         }
         Ok(usable)
     }
@@ -80,8 +80,8 @@ impl Measuring<'_, '_> {
                     ));
                 }
                 Use::Unknown => self.host.note(&format!(
-                    "{name}: the files of the cache stay in memory, so that reading them leaves \
-                     no trace"
+                    "{name}: the files of the cache stay in memory, so that it is unknown whether \
+                     the command read them"
                 )),
             }
         }
@@ -104,13 +104,13 @@ impl Measuring<'_, '_> {
         self.cold.add_used(report.files.iter().map(PathBuf::as_path));
         if let Some(process) = &report.ignores_children {
             let but = if report.is_cpu_incomplete {
-                "CPU incomplete"
+                "the figures lack it"
             } else {
-                "the control group counts"
+                "the control group counts it"
             };
             self.host.note(&format!(
-                "warning: {process} ignores the end of its children (SIGCHLD), so that the \
-                 kernel does not add up their usage: {but}"
+                "warning: the process {process} ignores the end of its children (SIGCHLD), so that \
+                 the kernel does not add up their CPU time: {but}"
             ));
         }
         if !report.outside.is_empty() {
@@ -138,8 +138,8 @@ impl Measuring<'_, '_> {
                 Err(Failure::Failed(text)) => {
                     let name = &self.plan.name;
                     self.host.note(&format!(
-                        "{name}, {condition}: the start could not be traced, so that differences \
-                         are not explained: {text}"
+                        "the start of {name} ({condition}) could not be traced, so that \
+                         differences are not explained: {text}"
                     ));
                 }
                 Err(interrupted) => return Err(interrupted),
@@ -158,7 +158,9 @@ impl Measuring<'_, '_> {
                     traces::own_cache((trace, against), &self.plan.cache, (since, scratch));
                 for text in &calls.own_cache {
                     let name = &self.plan.name;
-                    self.host.note(&format!("warning: {name}: {text}"));
+                    self.host.note(&format!(
+                        "warning: the start of {name} without a cache may use one: {text}"
+                    ));
                 }
             }
             let blank = self.blank(*condition, self.parameters(None));

@@ -20,8 +20,8 @@ pub(super) fn contestants(options: &TortureOptions) -> anyhow::Result<Vec<Contes
         let has_case = options.case.is_empty() || options.case.contains(&TortureCase::Invalidate);
         if role::SERVERS.contains(&subject.name()) && !has_case {
             bail!(
-                "{} is a server, about which the death of a client shows nothing; only the case \
-                 invalidate tests it: add --case invalidate",
+                "the cache {} is a server, which the death of a client does not test; only the \
+                 case invalidate tests it: add --case invalidate",
                 subject.name()
             );
         }

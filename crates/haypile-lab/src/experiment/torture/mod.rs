@@ -110,7 +110,10 @@ fn plan(options: &TortureOptions) -> anyhow::Result<torture::TorturePlan> {
     let is_there = fs::metadata(&directory)
         .with_context(|| format!("cannot create caches in {}", directory.display()))?;
     if !is_there.is_dir() {
-        bail!("cannot create caches in {}: not a directory", directory.display());
+        bail!(
+            "caches cannot be created in {}, which is not a directory; name another by --directory",
+            directory.display()
+        );
     }
     let size = options.size.map(|ByteSize(bytes)| bytes);
     let cases =

@@ -49,7 +49,10 @@ pub struct Orders {
 
 /// The error of wrong command-line arguments of a torture process.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}; docs/torture.md describes the arguments ROLE PATH SEED SUBJECT NAME=NUMBER...")]
+#[error(
+    "wrong arguments of a process of the torture: {0}; docs/torture.md describes them (ROLE PATH \
+     SEED SUBJECT NAME=NUMBER...)"
+)]
 pub struct OrdersError(String);
 
 impl Orders {
@@ -66,7 +69,7 @@ impl Orders {
         let known = Role::ALL.into_iter().find(|known| known.name() == role);
         let role = known.ok_or_else(|| OrdersError(format!("unknown role '{role}'")))?;
         let number = |text: &str| {
-            text.parse::<u64>().map_err(|_| OrdersError(format!("'{text}' is no number")))
+            text.parse::<u64>().map_err(|_| OrdersError(format!("'{text}' is not a number")))
         };
         let pair = |text: &String| {
             let pair = text.split_once('=');

@@ -53,17 +53,17 @@ fn a_list_without_page_names_is_one_page() {
 fn wrong_lines_are_reported_with_their_number() {
     for (text, part) in [
         ("", "no resource"),
-        ("[a]\n[b]\n/x", "line 2: the page 'a' ends here"),
-        ("/x\n[a]\n", "line 2: the page 'a' ends here"),
-        ("[a]\n/x\n[a]\n/y", "line 3: a page cannot have the name 'a'"),
-        ("/x\n/x\n", "line 2: line 1 of this page loads '/x' already"),
-        ("[a]\n/x 5\n[b]\n/x 5", "line 4: '/x' has its size"),
-        ("/x\n \t/y", "line 2: indented with"),
-        ("data:,x", "line 1: 'data:,x' is not an http"),
-        ("http://[/", "line 1: 'http://[/'"),
-        ("/x 2GB", "line 1: a body of 2000000000 bytes"),
-        ("/x status=304", "line 1: status 304"),
-        ("/x bogus", "line 1: unknown option 'bogus'"),
+        ("[a]\n[b]\n/x", "line 2 cannot be used: the page 'a' ends here"),
+        ("/x\n[a]\n", "line 2 cannot be used: the page 'a' ends here"),
+        ("[a]\n/x\n[a]\n/y", "line 3 cannot be used: a page cannot have the name 'a'"),
+        ("/x\n/x\n", "line 2 cannot be used: line 1 of this page loads '/x' already"),
+        ("[a]\n/x 5\n[b]\n/x 5", "line 4 cannot be used: '/x' has its size"),
+        ("/x\n \t/y", "line 2 cannot be used: indented with"),
+        ("data:,x", "line 1 cannot be used: 'data:,x' is not an http"),
+        ("http://[/", "line 1 cannot be used: 'http://[/'"),
+        ("/x 2GB", "line 1 cannot be used: a body of 2000000000 bytes"),
+        ("/x status=304", "line 1 cannot be used: status 304"),
+        ("/x bogus", "line 1 cannot be used: unknown option 'bogus'"),
     ] {
         let error = parse_text(text).unwrap_err().to_string();
         assert!(error.starts_with("l.txt: ") && error.contains(part), "{text:?}: {error}");

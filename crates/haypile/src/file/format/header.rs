@@ -76,25 +76,25 @@ pub(in crate::file) struct Header {
 /// ".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::file) enum HeaderError {
-    #[error("it is not a cache of Haypile; name another path, or remove the file")]
+    #[error("the file is not a cache of Haypile; name another path, or remove the file")]
     Foreign,
-    #[error("it was created on a machine of another byte order")]
+    #[error("the file was created on a machine of another byte order")]
     Endian,
     #[error(
-        "its format is version {0}, which is older than this program's, {VERSION}; replace it with \
-         recreate=yes, which empties it"
+        "the file's format is version {0}, which is older than this program's, {VERSION}; replace \
+         it with recreate=yes, which empties it"
     )]
     Older(u32),
     #[error(
-        "its format is version {0}, and this program reads version {VERSION}; update the program, \
-         or replace the file with recreate=yes, which empties it"
+        "the file's format is version {0}, and this program reads version {VERSION}; update the \
+         program, or replace the file with recreate=yes, which empties it"
     )]
     Newer(u32),
-    #[error("its header is damaged; replace it with recreate=yes, which empties it")]
+    #[error("the file's header is damaged; replace it with recreate=yes, which empties it")]
     Damaged,
     #[error(
-        "it should have {expected} bytes and has {found}; replace it with recreate=yes, which \
-         empties it"
+        "the file should have {expected} bytes and has {found}; replace it with recreate=yes, \
+         which empties it"
     )]
     Size { expected: u64, found: u64 },
 }

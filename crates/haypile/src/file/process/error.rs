@@ -11,7 +11,7 @@ use crate::file::platform::memory_limit::MemoryLimit;
 /// The reason why a cache file could not be opened or created. Its text follows the URL and ": ".
 #[derive(Debug, thiserror::Error)]
 pub(in crate::file) enum FileError {
-    #[error("{} cannot be used: {source}", path.display())]
+    #[error("{} cannot be used as a cache: {source}", path.display())]
     Header { path: PathBuf, source: HeaderError },
     #[error(
         "{} does not exist, and a cache that is opened only for reading is not created; open it \

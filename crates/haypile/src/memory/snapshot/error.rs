@@ -105,7 +105,11 @@ pub enum SnapshotError {
         least_bytes: u64,
     },
     /// An allocation for a block failed.
-    #[error("there is no memory for a block of {bytes} bytes of the snapshot {}", path.display())]
+    #[error(
+        "the snapshot {} cannot be read or written, because there is no memory for a block of \
+         {bytes} bytes",
+        path.display()
+    )]
     OutOfMemory {
         /// The path of the file.
         path: PathBuf,
@@ -125,16 +129,16 @@ pub enum SnapshotError {
 #[non_exhaustive]
 pub enum Damage {
     /// The header differs from what was written.
-    #[error("its header does not match its checksum")]
+    #[error("the header does not match its checksum")]
     Header,
     /// The file has no valid end, as if it was cut off.
-    #[error("its end is missing; it was cut off, or was not written to the end")]
+    #[error("the end is missing, because the file was cut off or not written to the end")]
     End,
     /// The end of the file differs from what was written.
-    #[error("its footer does not match its checksum or the length of the file")]
+    #[error("the footer does not match its checksum or the length of the file")]
     Footer,
     /// The table of blocks differs from what was written.
-    #[error("its table of blocks does not match its checksum or the blocks")]
+    #[error("the table of blocks does not match its checksum or the blocks")]
     Table,
     /// A block differs from what was written. The others are not affected.
     #[error("the block at offset {offset} does not match its checksum; it is left out")]

@@ -63,7 +63,10 @@ pub(crate) fn run(arguments: &Load) -> anyhow::Result<()> {
         }
         Some(Err(error)) if counts.loaded == 0 => Err(error),
         Some(Err(error)) => Err(error.context(format!("{entries} loaded, then"))),
-        None => bail!("interrupted; {entries} loaded"),
+        None => bail!(
+            "the load was interrupted after {entries}, which are in the cache; load the dump again \
+             for the rest"
+        ),
     }
 }
 
@@ -173,7 +176,11 @@ impl Loading {
     /// Skips a line that cannot be loaded, or ends the loading without --skip-bad.
     fn bad(&self, error: &anyhow::Error, place: impl Fn() -> String) -> anyhow::Result<()> {
         if !self.skip_bad {
-            return Err(anyhow!("{}: {error:#} (--skip-bad skips and counts such lines)", place()));
+            return Err(anyhow!(
+                "{}: a line of the dump cannot be loaded: {error:#} (--skip-bad skips and counts \
+                 such lines)",
+                place()
+            ));
         }
         let mut counts = self.counts.lock();
         counts.skipped += 1;

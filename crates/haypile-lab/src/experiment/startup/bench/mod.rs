@@ -60,7 +60,7 @@ impl Experiment for BenchExperiment {
         let mut session = Session::new(NAME, filled.asked.clone(), &options.run, host)?;
         options.exports.check(host)?;
         if !cfg!(target_os = "linux") {
-            bail!("commands are measured on Linux only");
+            bail!("the starts of commands can be measured on Linux only");
         }
         session.begin(None)?;
         let runner = Runner::own()?;
@@ -80,7 +80,7 @@ impl Experiment for BenchExperiment {
             Err(error) => (error, errors),
         };
         for error in others {
-            host.note(&format!("error: {error:#}"));
+            host.note(&format!("error: a step after the measurement failed as well: {error:#}"));
         }
         Err(first)
     }

@@ -165,7 +165,7 @@ impl BenchOptions {
     /// There is no program, or a quote has no end.
     pub(in super::super) fn words(&self, command: &str) -> anyhow::Result<Vec<String>> {
         if command.trim().is_empty() {
-            bail!("a command is empty");
+            bail!("one of the two commands to compare is empty; write a program and its arguments");
         }
         if self.shell {
             return Ok(["sh", "-c", command].map(str::to_owned).to_vec());

@@ -43,18 +43,20 @@ impl Timed {
         // They are printed in nanoseconds.
         let is_wrong = |value: &&f64| !(**value >= 0.0 && (**value * 1e9).is_finite());
         if let Some(time) = all.find(is_wrong) {
-            bail!("the file has a time of {time} s; a time has to be 0 or more");
+            bail!("the file of hyperfine has a time of {time} s; a time has to be 0 or more");
         }
         if let Some(memory) = self.memory.iter().find(is_wrong) {
-            bail!("the file has a memory use of {memory} bytes; it has to be 0 or more");
+            bail!(
+                "the file of hyperfine has a memory use of {memory} bytes; it has to be 0 or more"
+            );
         }
         let failed =
             |code: &&Option<i32>| **code != Some(0) && !(accepts_failure && code.is_some());
         if let Some(code) = self.exit_codes.iter().find(failed) {
             let code = code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
             bail!(
-                "a run failed ({code}), so that its times mean nothing; --ignore-failure accepts \
-                 exit codes"
+                "a run in the file of hyperfine failed ({code}), so that its command cannot be \
+                 compared; --ignore-failure accepts exit codes"
             );
         }
         Ok(())
@@ -85,17 +87,17 @@ fn read(path: &Path) -> anyhow::Result<Vec<Timed>> {
     let file = File::open(path).with_context(|| shown.to_string())?;
     file.take(MAX_BYTES + 1).read_to_end(&mut text).with_context(|| shown.to_string())?;
     if text.len() as u64 > MAX_BYTES {
-        bail!("{shown}: it is larger than {MAX_BYTES} bytes");
+        bail!("{shown} is larger than {MAX_BYTES} bytes, the limit for a file of hyperfine");
     }
     let what = || format!("{shown} is not a file of hyperfine (--export-json)");
     let version: Version = serde_json::from_slice(&text).with_context(what)?;
     let all = match version.schema_version {
         1 => one::read(&text).with_context(what)?,
         2 => two::read(&text).with_context(what)?,
-        other => bail!("{shown}: its schema_version is {other} (known: 1, 2)"),
+        other => bail!("{shown} has the unknown schema_version {other} of hyperfine (known: 1, 2)"),
     };
     if all.is_empty() {
-        bail!("{shown} has no results");
+        bail!("{shown} has no results of hyperfine; measure the commands again with --export-json");
     }
     Ok(all)
 }
@@ -276,6 +278,9 @@ mod tests {
         let path = folder.path().join("times.json");
         std::fs::write(&path, r#"{"schema_version": 3, "results": []}"#).unwrap();
         let error = read(&path).unwrap_err().to_string();
-        assert!(error.ends_with("its schema_version is 3 (known: 1, 2)"), "{error}");
+        assert!(
+            error.ends_with("the unknown schema_version 3 of hyperfine (known: 1, 2)"),
+            "{error}"
+        );
     }
 }
