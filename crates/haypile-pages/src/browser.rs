@@ -25,9 +25,9 @@ use super::site_server::SiteServer;
 use super::verify::CountedLoad;
 use crate::site::Site;
 
-/// The name of Chromium, one of the two browsers that a checkout has a loader for.
+/// Name of the browser Chromium, which the loader in rivals/chromium of a checkout drives.
 pub const CHROMIUM: &str = "chromium";
-/// The name of Firefox, the other browser that a checkout has a loader for.
+/// Name of the browser Firefox, which the loader in rivals/firefox of a checkout drives.
 pub const FIREFOX: &str = "firefox";
 /// Its loader, from the checkout's root on.
 const CHROMIUM_LOADER: &str = "rivals/chromium/run.py";
@@ -42,14 +42,14 @@ const FIREFOX_INSTALL: &str = "apt-get install firefox-esr";
 /// The longest wait for what a loader says about itself.
 const LIST_LIMIT: Duration = Duration::from_mins(1);
 
-/// A browser, and the program (loader) that drives it.
+/// A browser that loads the pages of a site, and the program (loader) that drives it.
 #[derive(Clone, Debug)]
 pub struct Browser {
-    /// The program that drives the browser, as orders on its standard input say.
+    /// The program (loader) that drives the browser, and reads orders on its standard input.
     pub runner: Runner,
-    /// The first word of the names of the browser's subjects in results.
+    /// The name of the browser, with which the names of its cache configurations in results begin.
     pub name: String,
-    /// The browser's version.
+    /// The version of the browser.
     pub version: String,
     /// The language that the browser is written in.
     pub language: String,
@@ -89,17 +89,18 @@ impl Browser {
         Ok(Self { runner, name, version, language })
     }
 
-    /// Whether the size of the browser's memory cache can be chosen.
+    /// Whether the size of the browser's memory cache can be set, as in Firefox.
     pub fn sets_memory_size(&self) -> bool {
         self.name == FIREFOX
     }
 
-    /// Whether the loader loads the pages of a recording: it follows redirects, and compares coded bodies.
+    /// Whether the browser's loader can load recorded pages: it follows redirects, and compares compressed bodies.
     pub fn loads_recordings(&self) -> bool {
         self.name == FIREFOX
     }
 
-    /// Whether the loader can be killed, go on with the cache that is left, and report its state.
+    /// Whether the browser's loader can be killed, restarted with the cache that is left, and report the state of that
+    /// cache.
     pub fn reports_remains(&self) -> bool {
         self.name == FIREFOX
     }
@@ -139,7 +140,7 @@ fn how_to_get(named: &str, why: &str) -> String {
     format!("{named} does not run here ({why}){install}")
 }
 
-/// The cache that a browser is measured with.
+/// The kind of cache that a browser is measured with: none, memory, disk, both, or a proxy's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BrowserCache {
     /// No cache: the browser stores nothing.
@@ -154,22 +155,21 @@ pub enum BrowserCache {
     Proxy,
 }
 
-/// A cache configuration of a browser, one column of the table of results.
+/// A cache configuration of a browser, which is one column of the table of results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrowserColumn {
-    /// The kind of cache that is used.
+    /// The kind of cache that the browser uses.
     pub cache: BrowserCache,
-    /// The size of the memory cache in bytes, the proxy's or the browser's; 0 if the browser
-    /// chooses it.
+    /// The size of the browser's or the proxy's memory cache in bytes; 0 if the browser chooses it.
     pub memory_bytes: u64,
-    /// The size of the disk cache in bytes, if there is one.
+    /// The size of the browser's disk cache in bytes, if there is one.
     pub disk_bytes: u64,
-    /// The name of the storage medium of the disk cache, if there is one.
+    /// The name of the storage medium with the browser's disk cache, if there is one.
     pub medium: Option<String>,
 }
 
 impl BrowserColumn {
-    /// Returns the name of the cache configuration in results.
+    /// Returns the name of the browser's cache configuration in results.
     pub fn label(&self) -> String {
         let (memory, disk) = (ByteSize(self.memory_bytes), ByteSize(self.disk_bytes));
         match self.cache {
@@ -216,15 +216,15 @@ impl fmt::Display for BrowserColumn {
 
 /// A running browser with its cache, and the proxy in front of it.
 pub struct BrowserProcess {
-    /// The process that drives the browser.
+    /// The loader process that drives the browser.
     pub loader: LoaderProcess,
     /// The proxy, which ends after the browser.
     _proxy: Option<Proxy>,
 }
 
 impl BrowserProcess {
-    /// Starts a browser in `directory`, with a new cache or with the existing one. Bodies are
-    /// compared only if the time is not measured.
+    /// Starts a browser in `directory`, with a new cache or with the existing one. The bytes of bodies are compared
+    /// only if the time is not measured.
     pub fn start(
         settings: LoaderSettings<'_>,
         server: &SiteServer,
@@ -292,8 +292,8 @@ fn listening(line: &str) -> Option<SocketAddr> {
     line.trim().rsplit_once("listening on http://")?.1.parse().ok()
 }
 
-/// Checks that one load was that of the page, and that the cache was off if its name says so;
-/// `asked` has the number of requests to the origin for each load of the page.
+/// Checks that a browser loaded all resources of a page, and used no cache if its name says so; `asked` is the number
+/// of requests to the origin for each of the page's resources.
 ///
 /// # Errors
 ///
@@ -338,7 +338,7 @@ pub fn verify_load(
     Ok(())
 }
 
-/// Checks that a cache answered some requests on repeat views, if it has room for a whole page.
+/// Checks that a browser's cache answered some requests of repeat views, if it has room for a whole page.
 ///
 /// # Errors
 ///
@@ -362,7 +362,7 @@ pub fn verify_warm(
     Err(format!("in {} repeat views the origin was asked for everything", repeats.len()))
 }
 
-/// Checks that a browser's cache held no more bytes than it may, as [`super::verify::size`] does.
+/// Checks that a browser's cache held no more bytes than its size allows, as [`super::verify::size`] does.
 ///
 /// # Errors
 ///
@@ -378,8 +378,7 @@ pub fn verify_size(
     }
 }
 
-/// Checks that a browser's cache is in memory or on disk as its name says, by a page that another
-/// process loads.
+/// Checks that a browser's cache is in memory or on disk as its name says, by a page load in a new process.
 ///
 /// # Errors
 ///

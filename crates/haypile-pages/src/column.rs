@@ -4,7 +4,7 @@ use std::fmt;
 
 use haypile::ByteSize;
 
-/// The levels of a cache configuration: none, memory, disk or both.
+/// The storage levels of an HTTP cache: none, memory, disk or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ColumnKind {
     /// Nothing is stored.
@@ -17,33 +17,34 @@ pub enum ColumnKind {
     Both,
 }
 
-/// A cache configuration, one column of the table of results. The table's sizes are those of the
-/// disk cache; the memory cache always has the same size.
+/// A configuration of haypile's HTTP cache, which is one column of the table of results. The
+/// table's sizes are those of the disk cache; the memory cache always has the same size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// The levels of the cache: none, memory, disk or both.
+    /// The storage levels of the HTTP cache: none, memory, disk or both.
     pub kind: ColumnKind,
-    /// The size of the memory cache in bytes, if there is one.
+    /// The size of the HTTP cache's memory level in bytes, if there is one.
     pub memory_bytes: u64,
-    /// The size of the disk cache's file in bytes, if there is one.
+    /// The size of the HTTP cache's file in bytes, if there is one.
     pub disk_bytes: u64,
-    /// The name of the storage medium of the file, if there is one.
+    /// The name of the storage medium with the HTTP cache's file, if there is one.
     pub medium: Option<String>,
 }
 
 impl Column {
-    /// The number of bodies of the largest stored size that a level of the cache has room for:
-    /// eight, as in browsers. Chromium stores nothing above an eighth of its disk cache (`max_size
-    /// / 8` in `net/disk_cache`), Firefox nothing above an eighth, or 50 MB. Haypile's own HTTP
-    /// cache has another default, a sixteenth.
+    /// The size of a cache level divided by the size of the largest body that it stores: eight, as
+    /// in browsers. Chromium stores nothing above an eighth of its disk cache (`max_size / 8` in
+    /// `net/disk_cache`), Firefox nothing above an eighth, or 50 MB. Haypile's own HTTP cache has
+    /// another default, a sixteenth.
     pub const LARGEST_BODIES: u64 = 8;
 
-    /// Returns the name of the cache configuration in results: an HTTP cache based on a cache.
+    /// Returns the name of the HTTP cache in results, such as `http:memory:size=32MiB`.
     pub fn subject(&self) -> String {
         format!("http:{}", self.cache())
     }
 
-    /// Returns the name of the cache on which the HTTP cache is based.
+    /// Returns the name of the store in which the HTTP cache keeps responses, such as
+    /// `memory:size=32MiB`.
     pub fn cache(&self) -> String {
         let memory = format!("memory:size={}", ByteSize(self.memory_bytes));
         let disk = format!("file:size={}", ByteSize(self.disk_bytes));
@@ -55,19 +56,19 @@ impl Column {
         }
     }
 
-    /// Returns the length of the longest body that is stored, in bytes: an eighth of the larger
-    /// level, so that a small disk cache below a larger memory does not limit both.
+    /// Returns the length of the longest body that the HTTP cache stores, in bytes: an eighth of
+    /// the larger level, so that a small disk cache below a larger memory does not limit both.
     pub fn largest_body_bytes(&self) -> u64 {
         let memory_bytes = if self.kind == ColumnKind::Disk { 0 } else { self.memory_bytes };
         memory_bytes.max(self.disk_bytes) / Self::LARGEST_BODIES
     }
 
-    /// Whether the cache outlives its process, because it has a file.
+    /// Whether the HTTP cache outlives its process, because it has a file.
     pub fn is_on_disk(&self) -> bool {
         matches!(self.kind, ColumnKind::Disk | ColumnKind::Both)
     }
 
-    /// Returns the largest number of bytes that the cache can hold.
+    /// Returns the largest number of bytes that the HTTP cache can hold.
     pub fn capacity_bytes(&self) -> u64 {
         match self.kind {
             ColumnKind::None => 0,

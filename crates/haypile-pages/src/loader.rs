@@ -28,7 +28,7 @@ const USER: &str = "user";
 const LIMIT: Duration = Duration::from_mins(2);
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
 
-/// A source of HTTP clients for the servers of URLs.
+/// A source of the HTTP clients with which a page loader sends requests to servers.
 pub(super) trait Origins {
     type Origin: Origin;
 
@@ -36,7 +36,7 @@ pub(super) trait Origins {
     fn of(&self, uri: &Uri) -> Self::Origin;
 }
 
-/// HTTP clients for all hosts, which connect to two addresses: for `http` and for `https`.
+/// HTTP clients for all hosts of a site, which connect to two addresses: one for `http`, one for `https`.
 #[derive(Debug)]
 pub(super) struct Hosts {
     plain: SocketAddr,
@@ -59,7 +59,7 @@ impl Hosts {
     }
 }
 
-/// An HTTP client for one host.
+/// An HTTP client of a page loader for one host.
 #[derive(Clone, Debug)]
 pub(super) struct HostClient {
     client: ProtocolClient,
@@ -107,7 +107,7 @@ impl Origins for Hosts {
     }
 }
 
-/// A loader that loads the pages of a site through an HTTP cache.
+/// A page loader, which loads the pages of a site through an HTTP cache.
 pub(super) struct Loader<'a, O> {
     site: &'a Site,
     checksums: &'a [u64],
@@ -138,7 +138,7 @@ impl<'a, O: Origins> Loader<'a, O> {
         Self { site, checksums, cache, is_partitioned, largest_body_bytes, caches, origins }
     }
 
-    /// Loads a page by its index, and reports times and counts.
+    /// Loads the page with this index in the site, and returns its times and counts.
     pub(super) async fn load(&self, page: usize) -> LoadReport {
         let loads = &self.site.pages[page].loads;
         let cache = self.cache_of(page);

@@ -6,42 +6,42 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// The settings of a loader, which it reads as its first line; lines after it are orders.
+/// The settings of a page loader, which it reads as the first line of its standard input; the lines after it are
+/// orders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageOrders {
-    /// The path of the JSON file with the site.
+    /// The path of the JSON file that describes the site to load.
     pub site: PathBuf,
-    /// The path of the JSON file with the bodies' checksums: one number for each resource.
+    /// The path of the JSON file with the checksums of the site's bodies: one number for each resource.
     pub checksums: PathBuf,
-    /// The path of the file with the bodies' CRC-32 checksums, which a loader in any language can
-    /// compute.
+    /// The path of the file with the CRC-32 checksums of the site's bodies, which a loader in any language can compute.
     #[serde(default)]
     pub crc32: PathBuf,
-    /// Whether a browser's loader compares all bodies with their checksums, which slows a load
-    /// down. Our own loader always does.
+    /// Whether the loader of a browser compares all bodies with their checksums, which slows a load down. Our own
+    /// loader always does.
     #[serde(default)]
     pub compares_bodies: bool,
-    /// The cache on which the HTTP cache is based, named like a subject; its file is in the working
+    /// The name of the cache to measure, as results have it, such as `memory:size=32MiB`; its file is in the working
     /// directory.
     pub cache: String,
-    /// The length of the longest body that is stored, in bytes.
+    /// The length of the longest body that the HTTP cache stores, in bytes.
     pub largest_body_bytes: u64,
     /// Whether the loader opens the cache file of an earlier loader instead of a new one.
     pub is_kept: bool,
-    /// The address that stands for all hosts of `http` URLs.
+    /// The address to which the loader sends all requests for `http` URLs.
     pub plain: SocketAddr,
-    /// The address that stands for all hosts of `https` URLs.
+    /// The address to which the loader sends all requests for `https` URLs.
     pub tls: SocketAddr,
-    /// The version of HTTP for all hosts.
+    /// The version of HTTP that the loader uses with all hosts.
     #[serde(default)]
     pub protocol: Protocol,
-    /// The number of connections to a host; 1 over HTTP/2.
+    /// The number of connections that the loader opens to a host; 1 over HTTP/2.
     pub connections: usize,
-    /// Whether the cache is partitioned by top-level site, as in browsers.
+    /// Whether the HTTP cache is partitioned by the site of the page, as in browsers.
     pub is_partitioned: bool,
 }
 
-/// A version of HTTP. TLS adds its round trip by the scheme of a URL, whatever the version is.
+/// A version of HTTP: HTTP/1.1 or HTTP/2. TLS adds its round trip by the scheme of a URL, whatever the version is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -61,7 +61,7 @@ impl Protocol {
         }
     }
 
-    /// Returns the number of connections to a host: `wanted` with HTTP/1.1, and 1 with HTTP/2.
+    /// Returns the number of connections that a loader opens to a host: `wanted` with HTTP/1.1, and 1 with HTTP/2.
     pub fn connections(self, wanted: usize) -> usize {
         match self {
             Self::H1 => wanted,
@@ -69,7 +69,7 @@ impl Protocol {
         }
     }
 
-    /// Returns an error if the user set a number of connections with HTTP/2, which has one.
+    /// Returns an error if the user set the number of connections, and HTTP/2 is used, which has one.
     pub fn check(self, is_number_written: bool) -> anyhow::Result<()> {
         if self == Self::H2 && is_number_written {
             anyhow::bail!("--connections is for HTTP/1.1: over HTTP/2 a host has one connection");
@@ -78,7 +78,7 @@ impl Protocol {
     }
 }
 
-/// An order to a loader, such as to load a page. The loader answers each with a line.
+/// An order to a page loader, such as to load a page. The loader answers each with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Order {
@@ -90,50 +90,50 @@ pub(super) enum Order {
     Remains,
 }
 
-/// A report on loading one page: times and counts.
+/// A loader's report on loading one page, with times and counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadReport {
-    /// The time from the first request to the last byte that the page waits for, in nanoseconds;
-    /// loads after that are left out.
+    /// The time from the page's first request to the last byte that the page waits for, in nanoseconds; loads after
+    /// that are left out.
     pub wall_ns: u64,
-    /// The processor time of the loader during the page load, in nanoseconds.
+    /// The processor time that the loader used during the page load, in nanoseconds.
     pub cpu_ns: u64,
-    /// The number of requests of the page load.
+    /// The number of requests that the page made, from the cache or the origin.
     pub requests: u64,
-    /// The number of responses from the cache that needed no request to the origin.
+    /// The number of responses to the page that came from the cache, without a request to the origin.
     pub hits: u64,
-    /// The number of hits by level of the cache.
+    /// The number of responses that came from the cache, by the level (memory or file) that had them.
     pub by_level: BTreeMap<String, u64>,
-    /// The number of stored responses that the origin confirmed by a 304.
+    /// The number of stored responses that the origin confirmed by a 304, during the page load.
     pub revalidated: u64,
-    /// The total length of all bodies in bytes.
+    /// The total length of the bodies of the page's responses, in bytes.
     pub body_bytes: u64,
-    /// The total length of the bodies of hits in bytes.
+    /// The total length of the bodies that came from the cache during the page load, in bytes.
     pub hit_bytes: u64,
-    /// The number of responses whose status or bytes differ from the site's.
+    /// The number of responses to the page whose status or bytes differ from the site's.
     pub wrong: u64,
-    /// The number of requests that were repeated because the cache evicted a part of the response
-    /// while it was read.
+    /// The number of requests that the loader repeated because the cache evicted a part of the response while it was
+    /// read.
     pub again: u64,
-    /// The number of requests without a complete response.
+    /// The number of the page's requests without a complete response.
     pub failed: u64,
-    /// The text of the page load's first failure.
+    /// The text of the first failure of a request during the page load.
     pub first_failure: Option<String>,
 }
 
 /// The state of the disk cache that a browser found when it started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemainsReport {
-    /// The number of files with cache entries.
+    /// The number of files with entries in the browser's disk cache.
     pub entries: u64,
-    /// The work that the browser's cache index needs: `read` it, `update` it from the files of all
-    /// entries, or `rebuild` it from them.
+    /// The work that the index of the browser's disk cache needs: `read` it, `update` it from the files of all entries,
+    /// or `rebuild` it from them.
     pub index: String,
 }
 
-/// The report on writing the cache to disk.
+/// A loader's report on writing its HTTP cache to disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FlushReport {
-    /// The time that writing the cache to disk took, in nanoseconds.
+    /// The time that the loader took to write its HTTP cache to disk, in nanoseconds.
     pub(super) wall_ns: u64,
 }

@@ -12,13 +12,13 @@ use super::column::Column;
 use super::orders::{FlushReport, LoadReport, Order, PageOrders, Protocol, RemainsReport};
 use super::site_server::{LoadCounts, SiteServer};
 
-/// A running loader process with its open cache.
+/// A running process of a page loader, with its open HTTP cache.
 pub struct LoaderProcess {
     child: Child,
     limit: Duration,
 }
 
-/// The reason why a loader sent no report.
+/// The reason why a page loader sent no report.
 #[derive(Debug, thiserror::Error)]
 pub enum LoaderError {
     /// The user has asked to stop.
@@ -47,23 +47,23 @@ impl From<LoaderError> for Failure {
     }
 }
 
-/// The settings that all loaders of a run share.
+/// The settings that all page loaders of a run share.
 #[derive(Clone, Copy)]
 pub struct LoaderSettings<'a> {
-    /// The program that loads pages, as orders on its standard input say.
+    /// The program (page loader) that reads orders on its standard input.
     pub runner: &'a Runner,
-    /// The version of HTTP between loader and origin.
+    /// The version of HTTP between the loaders and the origin.
     pub protocol: Protocol,
-    /// The largest number of connections to a host.
+    /// The largest number of connections that a loader opens to a host.
     pub connections: usize,
-    /// Whether the cache is partitioned by top-level site.
+    /// Whether the HTTP cache is partitioned by the site of the page, as in browsers.
     pub is_partitioned: bool,
     /// The longest time that loading a page may take.
     pub limit: Duration,
 }
 
 impl LoaderSettings<'_> {
-    /// Returns the settings for a loader that loads pages from the server with this cache.
+    /// Returns the settings for a page loader that loads pages from the server with this cache.
     pub(super) fn orders(
         &self,
         server: &SiteServer,
@@ -90,8 +90,8 @@ impl LoaderSettings<'_> {
 }
 
 impl LoaderProcess {
-    /// Starts a loader in `directory`, with a new cache, or with the file that another has left
-    /// there.
+    /// Starts a page loader in `directory`, with a new HTTP cache, or with the file that another
+    /// loader has left there.
     pub fn start(
         settings: LoaderSettings<'_>,
         server: &SiteServer,
@@ -104,7 +104,7 @@ impl LoaderProcess {
         Self::with_orders(settings, &orders, directory, is_interrupted)
     }
 
-    /// Starts a loader in `directory`, with these settings.
+    /// Starts a page loader in `directory`, with these settings.
     pub(super) fn with_orders(
         settings: LoaderSettings<'_>,
         orders: &PageOrders,
@@ -126,7 +126,8 @@ impl LoaderProcess {
         Ok(loader)
     }
 
-    /// Orders the loader to load a page, and counts the requests that reach the server.
+    /// Orders the loader to load the page with this index, and counts the requests that reach the
+    /// server.
     pub fn load(
         &mut self,
         page: usize,
@@ -138,13 +139,13 @@ impl LoaderProcess {
         Ok((report, (server.counts() - before).into()))
     }
 
-    /// Orders the loader to load a page, without waiting for its report.
+    /// Orders the loader to load the page with this index, without waiting for its report.
     pub fn begin_load(&mut self, page: usize) {
         self.say(&Order::Load(page));
     }
 
-    /// Waits for the report on a page load in progress, up to a time limit; `None` if it does not
-    /// come.
+    /// Waits for the loader's report on a page load in progress, up to a time limit; `None` if the
+    /// report does not come.
     pub fn report_within(
         &mut self,
         limit: Duration,
@@ -157,7 +158,7 @@ impl LoaderProcess {
         }
     }
 
-    /// Orders the loader to write its cache to disk; returns the time that it took.
+    /// Orders the loader to write its HTTP cache to disk; returns the time that this took.
     pub fn flush(&mut self, is_interrupted: &dyn Fn() -> bool) -> Result<Duration, LoaderError> {
         let report: FlushReport = self.ask(&Order::Flush, is_interrupted)?;
         Ok(Duration::from_nanos(report.wall_ns))
@@ -171,7 +172,7 @@ impl LoaderProcess {
         self.ask(&Order::Remains, is_interrupted)
     }
 
-    /// Orders the loader to close its cache, and waits for its end.
+    /// Orders the loader to close its HTTP cache, and waits for the end of its process.
     pub fn end(mut self, is_interrupted: &dyn Fn() -> bool) -> Result<(), LoaderError> {
         Ok(self.child.finish(Deadline::after(self.limit), is_interrupted)?)
     }

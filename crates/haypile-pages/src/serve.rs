@@ -25,8 +25,8 @@ const MAX_SITE_BYTES: u64 = 1 << 30;
 /// The size of a cache that states none.
 const CAPACITY_BYTES: u64 = 64 << 20;
 
-/// Loads pages as the lines of `input` order, and writes a line to `output` for each, until the end
-/// of `input`.
+/// Runs a page loader: obeys the orders in the lines of `input`, such as to load a page, and writes
+/// a line to `output` for each, until the end of `input`.
 ///
 /// # Errors
 ///

@@ -22,7 +22,8 @@ use crate::site::{Resource, Site};
 /// Bodies of a smaller site stay in memory, so that making them takes no time from loading them.
 const MOST_IN_MEMORY: u64 = 512 << 20;
 
-/// A server of a site on the loopback device, directly or over an emulated network link.
+/// An HTTP server of a site on the loopback device, which clients reach directly or over an
+/// emulated network link.
 pub struct SiteServer {
     origin: ScriptedOrigin,
     link: Option<LinkEmulator>,
@@ -31,24 +32,24 @@ pub struct SiteServer {
     files: tempfile::TempDir,
 }
 
-/// The server's counts of one page load.
+/// The counts of a site's server during one page load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct LoadCounts {
-    /// Number of requests that the server answered during the load.
+    /// The number of requests that the server answered during the page load.
     pub requests: u64,
-    /// Number of bytes of bodies that the server sent during the load.
+    /// The number of bytes of bodies that the server sent during the page load.
     pub body_bytes: u64,
-    /// Number of responses without a body to conditional requests (304).
+    /// The number of responses without a body (304) to conditional requests, during the page load.
     pub not_modified: u64,
-    /// Number of requests for the rest of a response, of which the cache evicted a part while it
-    /// was read.
+    /// The number of requests for the rest of a response, a part of which the cache evicted while
+    /// it was read.
     pub rests: u64,
-    /// Number of connections that the server accepted.
+    /// The number of connections that the server accepted during the page load.
     pub connections: u64,
 }
 
 impl SiteServer {
-    /// Starts a server of a site, and writes the files that loaders need to know about it.
+    /// Starts an HTTP server of a site, and writes the files about the site that page loaders read.
     ///
     /// # Errors
     ///
@@ -86,7 +87,7 @@ impl SiteServer {
         Ok(Self { origin, link: None, places, files })
     }
 
-    /// Serves the site over another emulated link from now on.
+    /// Changes the emulated network link over which clients reach the server.
     ///
     /// # Errors
     ///
@@ -100,7 +101,7 @@ impl SiteServer {
         Ok(())
     }
 
-    /// Returns the addresses of the server: for `http`, and for `https`.
+    /// Returns the addresses of the server: one for `http`, and one for `https`.
     pub fn addresses(&self) -> (SocketAddr, SocketAddr) {
         match &self.link {
             Some(link) => (link.address(), link.tls_address()),
@@ -108,17 +109,18 @@ impl SiteServer {
         }
     }
 
-    /// Returns the path of the file with the site.
+    /// Returns the path of the JSON file that describes the site, for page loaders.
     pub fn site_file(&self) -> PathBuf {
         self.file(SITE)
     }
 
-    /// Returns the path of the file with the checksums of the bodies.
+    /// Returns the path of the file with the checksums of the site's bodies, for page loaders.
     pub fn checksums_file(&self) -> PathBuf {
         self.file(CHECKSUMS)
     }
 
-    /// Returns the path of the file with the same checksums by CRC-32.
+    /// Returns the path of the file with the CRC-32 checksums of the site's bodies, for page
+    /// loaders.
     pub fn crc32_file(&self) -> PathBuf {
         self.file(CRC32)
     }
@@ -127,12 +129,12 @@ impl SiteServer {
         Path::new(self.files.path()).join(name)
     }
 
-    /// Returns the server's counts so far, to be subtracted from later ones.
+    /// Returns the counts of the server since its start, to be subtracted from later ones.
     pub fn counts(&self) -> OriginCounts {
         self.origin.counts()
     }
 
-    /// Returns the number of requests so far for each resource.
+    /// Returns the number of requests for each resource of the site since the server's start.
     pub fn requests_by_resource(&self) -> Vec<u64> {
         let requests = |(host, path): &(String, String)| self.origin.requests_for_host(host, path);
         self.places.iter().map(requests).collect()
@@ -140,7 +142,8 @@ impl SiteServer {
 }
 
 impl LoadCounts {
-    /// Returns the numbers of requests and bytes, which distinguish cache configurations.
+    /// Returns the numbers of requests and bytes of the page load, which distinguish cache
+    /// configurations.
     pub fn seen(self) -> (u64, u64) {
         (self.requests, self.body_bytes)
     }

@@ -11,20 +11,22 @@ use super::orders::LoadReport;
 use super::site_server::LoadCounts;
 use crate::site::{Resource, Site};
 
-/// A load of a page, with the counts of its loader and of the origin.
+/// A load of a page, with the loader's report and the origin's counts.
 #[derive(Clone, Debug)]
 pub struct CountedLoad {
-    /// The index of the page in its site.
+    /// The index in the site of the loaded page.
     pub page: usize,
-    /// The loader's report on the load.
+    /// The loader's report on the page load.
     pub report: LoadReport,
-    /// The origin's counts of the load.
+    /// The origin's counts during the page load.
     pub origin: LoadCounts,
-    /// Whether each load of the page reached the origin, in the page's order.
+    /// Whether the request for each resource of the page reached the origin, in the order of the
+    /// page's loads.
     pub was_asked: Vec<bool>,
 }
 
-/// Checks the counts of one page load; the error describes what is wrong.
+/// Checks that the counts of one page load fit the page and its cache; the error describes what is
+/// wrong.
 ///
 /// # Errors
 ///
@@ -103,8 +105,9 @@ fn is_revalidated_later(resource: &Resource) -> bool {
     values.any(|value| value.to_ascii_lowercase().contains("stale-while-revalidate"))
 }
 
-/// Checks that a cache held no more bytes than it may: in a pass over different pages, resources
-/// that come from the cache at their first request were all in it when the pass began.
+/// Checks that an HTTP cache held no more bytes than its size allows: in a pass over different
+/// pages, resources that come from the cache at their first request were all in it when the pass
+/// began.
 ///
 /// # Errors
 ///
@@ -113,7 +116,7 @@ pub fn size(site: &Site, column: &Column, pass: &[CountedLoad]) -> Result<(), St
     size_of(site, column.capacity_bytes(), pass)
 }
 
-/// Checks that any cache of this capacity held no more bytes than it may, in a pass over different
+/// Checks that a cache of this capacity held no more bytes than that, in a pass over different
 /// pages.
 pub(super) fn size_of(
     site: &Site,
@@ -136,9 +139,8 @@ pub(super) fn size_of(
     Ok(())
 }
 
-/// Checks that the cache is in memory or on disk, as its name says, by a page that another process
-/// loads after the first one has closed
-/// the cache.
+/// Checks that an HTTP cache is in memory or on disk as its name says, by a page load in a new
+/// process after the first one has closed the cache.
 ///
 /// # Errors
 ///

@@ -13,7 +13,7 @@ use crate::site::Site;
 /// Scheme, host and port.
 type WebOrigin = (String, String, u16);
 
-/// The server names of a site's origins, which depend only on the site.
+/// The host name that requests to a site's server use for each origin (scheme, host and port) of the site.
 #[derive(Debug)]
 pub(super) struct WireNames(HashMap<WebOrigin, String>);
 
@@ -32,7 +32,7 @@ impl WireNames {
         Self(names)
     }
 
-    /// Returns the server name for a URL, without a port; `None` if the site has no such URL.
+    /// Returns the host name that requests for a URL use, without a port; `None` if the site has no such URL.
     pub(super) fn get(&self, url: &Url) -> Option<&str> {
         self.0.get(&origin(url)?).map(String::as_str)
     }

@@ -19,7 +19,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// An HTTP/1.1 client of one host that sends all requests to one address, over a limited number of
-/// connections: a request waits until one is free. It follows no redirects, and needs a runtime.
+/// connections. It follows no redirects, and needs a runtime.
 #[derive(Clone, Debug)]
 pub struct Http1Client {
     shared: Arc<ClientState>,

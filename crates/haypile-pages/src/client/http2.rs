@@ -16,9 +16,8 @@ use tokio::sync::Mutex;
 const STREAM_WINDOW_BYTES: u32 = 6 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 15 << 20;
 
-/// An HTTP/2 client of one host that sends all requests to one address, over one connection, with
-/// prior knowledge. The server limits the number of concurrent requests; others wait. It follows no
-/// redirects, and needs a runtime.
+/// An HTTP/2 client of one host that sends all requests to one address, over one connection, without TLS. The server
+/// limits the number of concurrent requests; others wait. It follows no redirects, and needs a runtime.
 #[derive(Clone, Debug)]
 pub(crate) struct Http2Client {
     address: SocketAddr,

@@ -34,22 +34,23 @@ pub const GROUP_PAGES: usize = 4;
 /// Number of loads of a group before the next one, in the manifest of the Tp4m page loads.
 pub const GROUP_VISITS: u32 = 3;
 
-/// A visit to a page of a site.
+/// A visit to a page of a site, with its number among the visits to this page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Visit {
-    /// The page's index in the site.
+    /// The index in the site of the visited page.
     pub page: usize,
-    /// The number of the visit to this page, from 1: 1 is the first view, others are repeat views.
+    /// The number of the visit among those to the same page, from 1: 1 is the first view, others
+    /// are repeat views.
     pub number: u32,
 }
 
-/// A list of visits to pages, in their order.
+/// A list of visits to a site's pages, in the order in which they are loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Visits(Vec<Visit>);
 
 impl Visits {
-    /// Returns visits to the pages with these indices.
+    /// Returns visits to the pages with these indices, in this order.
     pub fn of_pages(pages: impl IntoIterator<Item = usize>) -> Self {
         let mut numbers: HashMap<usize, u32> = HashMap::new();
         let visit = |page| {
@@ -60,7 +61,7 @@ impl Visits {
         Self(pages.into_iter().map(visit).collect())
     }
 
-    /// Returns visits in the order of the Tp4m page loads for this number of pages: groups of
+    /// Returns visits to this number of pages in the order of the Tp4m page loads: groups of
     /// [`GROUP_PAGES`], each loaded [`GROUP_VISITS`] times before the next. The last group may have
     /// fewer pages.
     pub fn in_groups(pages: usize) -> Self {
@@ -69,22 +70,22 @@ impl Visits {
         Self::of_pages(pages.chunks(GROUP_PAGES).flat_map(repeated))
     }
 
-    /// Returns the visits as a slice.
+    /// Returns the visits to pages as a slice.
     pub fn as_slice(&self) -> &[Visit] {
         &self.0
     }
 
-    /// Returns the number of visits.
+    /// Returns the number of visits to pages.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are no visits.
+    /// Whether the list has no visits to pages.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns an iterator of the visits.
+    /// Returns an iterator over the visits to pages.
     pub fn iter(&self) -> std::slice::Iter<'_, Visit> {
         self.0.iter()
     }
@@ -99,14 +100,14 @@ impl<'a> IntoIterator for &'a Visits {
     }
 }
 
-/// A manifest: the names or URLs of pages to visit, in order.
+/// A manifest: the names or URLs of the pages to visit, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
     pages: Vec<String>,
 }
 
 impl Manifest {
-    /// Reads a manifest of at most [`MAX_MANIFEST_BYTES`].
+    /// Reads a manifest (a list of pages to visit) of at most [`MAX_MANIFEST_BYTES`].
     ///
     /// # Errors
     ///
@@ -116,7 +117,8 @@ impl Manifest {
         Self::parse(path, &bytes)
     }
 
-    /// Parses the contents of a manifest; `path` is its name in messages.
+    /// Parses the contents of a manifest (a list of pages to visit); `path` is its name in
+    /// messages.
     ///
     /// # Errors
     ///
@@ -147,12 +149,13 @@ impl Manifest {
         Ok(Self { pages })
     }
 
-    /// Returns the names or URLs of the pages, in the order of visits.
+    /// Returns the names or URLs of the pages to visit, in order.
     pub fn pages(&self) -> impl ExactSizeIterator<Item = &str> {
         self.pages.iter().map(String::as_str)
     }
 
-    /// Finds the manifest's pages in a site, by their names or by the URLs of their documents.
+    /// Returns the visits to the manifest's pages in a site, which are found by their names or by
+    /// the URLs of their documents.
     ///
     /// # Errors
     ///

@@ -17,7 +17,7 @@ pub const MAX_RESOURCES: usize = 1_000_000;
 /// The largest number of pages that a site may have.
 pub const MAX_PAGES: usize = 10_000;
 
-/// The largest number of loads that a page may have.
+/// The largest number of resources that a page may load.
 pub const MAX_LOADS_PER_PAGE: usize = 10_000;
 
 /// The longest name of a page in a site, in bytes.
@@ -42,18 +42,20 @@ pub struct SiteCounts {
     pub resources: usize,
     /// The number of resources of each kind, in the order of [`ResourceKind::ALL`].
     pub by_kind: [usize; ResourceKind::ALL.len()],
-    /// The number of resources that a browser's cache may store.
+    /// The number of the site's resources that a browser's cache may store.
     pub cacheable: usize,
-    /// The number of hosts, each with its port.
+    /// The number of hosts in the URLs of the site, each with its port.
     pub hosts: usize,
-    /// The number of loads in a visit to each page once.
+    /// The number of resources that are loaded if each page is visited once.
     pub loads: usize,
-    /// The number of loads whose initiator was inferred, because the source does not name it.
+    /// The number of loads of all pages whose initiator was inferred, because the source does not
+    /// name it.
     pub inferred: usize,
 }
 
 impl Site {
-    /// Checks that the site obeys the rules in its types' documentation.
+    /// Checks that the site obeys the rules for sites, pages and resources, which their types'
+    /// documentation states.
     ///
     /// # Errors
     ///
@@ -116,20 +118,20 @@ impl Site {
         Ok(())
     }
 
-    /// Returns the working set in bytes: the bodies, and approximately the heads, of all cacheable
-    /// resources that a page loads. A cache of this size evicts nothing; a larger one makes no
-    /// difference.
+    /// Returns the working set of the site in bytes: the bodies, and approximately the heads, of
+    /// all cacheable resources that a page loads. A cache of this size evicts nothing; a larger one
+    /// makes no difference.
     pub fn working_set_bytes(&self) -> u64 {
         self.cacheable().map(|resource| resource.body_len() + resource.head_bytes()).sum()
     }
 
-    /// Removes the waits between the end of a load and the requests that it causes.
+    /// Removes the waits between the end of a load and the requests that it causes, from all pages.
     pub fn drop_waits(&mut self) {
         let loads = self.pages.iter_mut().flat_map(|page| &mut page.loads);
         loads.for_each(|load| load.wait = Duration::ZERO);
     }
 
-    /// Returns all cacheable resources that a page loads, each once.
+    /// Returns all cacheable resources that a page of the site loads, each once.
     pub fn cacheable(&self) -> impl Iterator<Item = &Resource> {
         let loads = self.pages.iter().flat_map(|page| &page.loads);
         let distinct: BTreeSet<_> = loads.map(|load| load.resource).collect();

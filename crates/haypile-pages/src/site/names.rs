@@ -23,7 +23,7 @@ impl PageNames {
         Self { used, next: HashMap::new() }
     }
 
-    /// Returns the name `wanted`, or a name made from it that no other page has.
+    /// Returns the name `wanted` for a page, or a name made from it that no other page has.
     pub(super) fn unused(&mut self, wanted: &str) -> String {
         let wanted = wanted.trim();
         let wanted = if wanted.is_empty() { "page" } else { wanted };

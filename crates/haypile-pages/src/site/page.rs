@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest allowed wait between the end of an initiator and the request that it causes.
+/// The longest allowed wait of a page between the end of a load and a request that it causes.
 pub const MAX_WAIT: Duration = Duration::from_hours(1);
 
 /// A page of a site: the resources that a visit to it loads.
@@ -18,24 +18,25 @@ pub struct Page {
     pub loads: Vec<PageLoad>,
 }
 
-/// A load of a resource by a page.
+/// A load of a resource by a page, with the load that causes it.
 ///
 /// A redirect is a load of its own, and its target is another, which comes after it: a loader
 /// follows these lists and not the `Location`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageLoad {
-    /// The index of the loaded resource in the site.
+    /// The index in the site of the loaded resource.
     pub resource: usize,
-    /// The index, in the page's loads, of the initiator: the load that has to end first. It is
+    /// The index, among the page's loads, of the initiator: the load that has to end first. It is
     /// smaller than this load's own index; `None` for a load that begins with the page.
     pub after: Option<usize>,
-    /// The time between the end of the initiator, or the page's beginning, and this request; at
-    /// most [`MAX_WAIT`].
+    /// The time between the end of the initiator, or the page's beginning, and the request of this
+    /// load; at most [`MAX_WAIT`].
     pub wait: Duration,
-    /// Whether the initiator was inferred from times and types, since the source does not name it.
+    /// Whether the initiator of the load was inferred from times and types, since the source does
+    /// not name it.
     pub is_inferred: bool,
-    /// Whether the page waits for the load, so that the load counts for the page's load time. A
-    /// load that the browser began after it had reported the page as loaded does not.
+    /// Whether the page waits for the load, so that it counts for the page's load time. A load that
+    /// the browser began after it had reported the page as loaded does not.
     pub is_needed: bool,
 }
 
@@ -54,7 +55,7 @@ impl Page {
 }
 
 impl PageLoad {
-    /// Returns a load that the page waits for, and whose initiator is known.
+    /// Creates a load of a resource that the page waits for, and whose initiator is known.
     pub fn new(resource: usize, after: Option<usize>, wait: Duration) -> Self {
         Self { resource, after, wait, is_inferred: false, is_needed: true }
     }

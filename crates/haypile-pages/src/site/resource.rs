@@ -8,16 +8,16 @@ use url::Url;
 
 use super::body::{RecordedCoding, SiteBody};
 
-/// The longest URL of a resource, in bytes.
+/// The longest allowed URL of a site's resource, in bytes.
 pub const MAX_URL_BYTES: usize = 8 << 10;
 
-/// The largest number of response header lines of a resource.
+/// The largest allowed number of response header lines of a site's resource.
 pub const MAX_HEADERS: usize = 64;
 
-/// The longest value of a response header line, in bytes.
+/// The longest allowed value of a resource's response header line, in bytes.
 pub const MAX_HEADER_BYTES: usize = 8 << 10;
 
-/// The largest body of a resource, in bytes.
+/// The largest allowed body of a site's resource, in bytes.
 pub const MAX_BODY_BYTES: u64 = 1 << 30;
 
 /// Statuses that a cache may store without explicit freshness (RFC 9110, section 15.1), without
@@ -44,7 +44,7 @@ pub enum ResourceKind {
 }
 
 impl ResourceKind {
-    /// All types of resources, in the order of tables.
+    /// All types of resources, in the order in which tables show them.
     pub const ALL: [Self; 6] =
         [Self::Html, Self::Css, Self::Script, Self::Image, Self::Font, Self::Other];
 
@@ -89,7 +89,7 @@ impl ResourceKind {
         }
     }
 
-    /// Returns the name of the type, in tables and site files.
+    /// Returns the name of the resource type in tables and site files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Html => "html",
@@ -119,25 +119,25 @@ pub struct Resource {
     /// The status code of the response, 200 to 599 without 206 and 304, which the origin server
     /// derives for conditional and range requests.
     pub status: u16,
-    /// The response's header lines, with names in lower case: those that caches act on and the
-    /// media type, without `content-length`, `content-encoding` and fields of one connection. The
-    /// origin server adds a `date` if there is none.
+    /// The header lines of the response, with names in lower case: those that caches act on and the media type, without
+    /// `content-length`, `content-encoding` and fields of one connection. The origin server adds a `date` if there is
+    /// none.
     pub headers: Vec<(String, String)>,
     /// The body of the response.
     pub body: SiteBody,
-    /// The content coding of the body in a recording, for [`super::replay`]; `None` where it had none, or where the
-    /// size that was transferred is not known.
+    /// The content coding (compression) that the body had in a recording, for [`super::replay`]; `None` where it had
+    /// none, or where the size that was transferred is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coding: Option<RecordedCoding>,
 }
 
 impl Resource {
-    /// Returns the size of the body, in bytes.
+    /// Returns the size of the response's body as it is sent, in bytes.
     pub fn body_len(&self) -> u64 {
         self.body.len()
     }
 
-    /// Generates the body of the resource: the same bytes each time.
+    /// Generates the bytes of the response's body: the same each time.
     pub fn body_bytes(&self) -> Vec<u8> {
         self.body.bytes()
     }
@@ -149,7 +149,7 @@ impl Resource {
         lines.sum::<usize>() as u64 + 19
     }
 
-    /// Returns the values of a response header, whose name is in lower case.
+    /// Returns the values of a response header of the resource; its name is in lower case.
     pub fn header_values(&self, name: &str) -> impl Iterator<Item = &str> {
         self.headers.iter().filter(move |(other, _)| other == name).map(|(_, value)| value.as_str())
     }
@@ -172,7 +172,7 @@ impl Resource {
                 || self.header_values("expires").next().is_some())
     }
 
-    /// Checks the rules for resources; the error describes the first one that is broken.
+    /// Checks that a resource obeys the rules for resources; the error describes the first one that is broken.
     pub(super) fn check(&self) -> Result<(), String> {
         check_url(&self.url)?;
         if !(200..600).contains(&self.status) || [206, 304].contains(&self.status) {
@@ -198,7 +198,7 @@ impl Resource {
     }
 }
 
-/// Checks that a URL is one that a resource can have.
+/// Checks that a URL is in the normal form of resources and not too long.
 pub(super) fn check_url(url: &str) -> Result<(), String> {
     if url.len() > MAX_URL_BYTES {
         return Err(format!("a URL of {} bytes, and at most {MAX_URL_BYTES}", url.len()));
@@ -224,7 +224,7 @@ pub(super) fn resource_url(mut url: Url) -> Option<String> {
     (text.len() <= MAX_URL_BYTES).then_some(text)
 }
 
-/// Whether a text is a header name in lower case (a token of RFC 9110).
+/// Whether a text can be the name of a response header in lower case (a token of RFC 9110).
 pub(super) fn is_header_name(name: &str) -> bool {
     let is_token = |byte: u8| {
         byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"!#$%&'*+-.^_`|~".contains(&byte)
@@ -232,14 +232,14 @@ pub(super) fn is_header_name(name: &str) -> bool {
     (1..=128).contains(&name.len()) && name.bytes().all(is_token)
 }
 
-/// Whether a text can be a header's value: visible ASCII, with blanks and tabs inside.
+/// Whether a text can be the value of a response header: visible ASCII, with blanks and tabs inside.
 pub(super) fn is_header_value(value: &str) -> bool {
     value.len() <= MAX_HEADER_BYTES
         && value.trim_ascii() == value
         && value.bytes().all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte))
 }
 
-/// Returns the beginning of a long text, for messages.
+/// Returns the beginning of a long text such as a URL, for messages.
 pub(super) fn beginning_of(text: &str) -> Cow<'_, str> {
     const SHOWN: usize = 120;
     match text.char_indices().nth(SHOWN) {

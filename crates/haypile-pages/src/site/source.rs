@@ -7,17 +7,18 @@ use std::path::Path;
 use super::error::SiteError;
 use super::model::Site;
 
-/// A site read from a file, with warnings about differences from the file.
+/// A site that was read from a file, with warnings about its differences from the file.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SiteSource {
-    /// The site, which obeys the rules of [`Site::validate`].
+    /// The site that was read, which obeys the rules of [`Site::validate`].
     pub site: Site,
-    /// Warnings about parts of the file that the site lacks, or has changed; for users.
+    /// Warnings for users about parts of the file that the site lacks, or has changed.
     pub warnings: Vec<String>,
 }
 
-/// Reads a file; returns an error if it has more than `limit` bytes, whatever its metadata say.
+/// Reads a whole file; returns an error if it has more than `limit` bytes, whatever its metadata
+/// say.
 pub(super) fn read_bounded(
     path: &Path,
     limit: u64,

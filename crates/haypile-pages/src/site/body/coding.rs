@@ -16,7 +16,7 @@ use super::format::BodyFormat;
 use super::{TypedBody, gif, len_of, png, text};
 use crate::site::resource::MAX_BODY_BYTES;
 
-/// A content coding.
+/// A content coding (compression) of a generated body: gzip or Brotli.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ContentCoding {
@@ -28,7 +28,7 @@ pub enum ContentCoding {
 }
 
 impl ContentCoding {
-    /// Returns the name, as `Content-Encoding` has it.
+    /// Returns the name of the content coding, as `Content-Encoding` has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
@@ -40,20 +40,20 @@ impl ContentCoding {
 /// The content coding of a recorded body, and its size after decoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedCoding {
-    /// The coding; other codings than br are taken for gzip.
+    /// The content coding of the recorded body; other codings than br are taken for gzip.
     pub coding: ContentCoding,
-    /// The size after decoding in bytes, where it is known.
+    /// The size of the recorded body after decoding, in bytes, where it is known.
     pub decoded_bytes: Option<u64>,
 }
 
-/// The recipe of a file in a content coding.
+/// The description of a compressed body that is generated: its coding, size and content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EncodedBody {
-    /// The coding.
+    /// The content coding (compression) of the body.
     pub coding: ContentCoding,
-    /// The size as transferred, in bytes; at most [`MAX_BODY_BYTES`].
+    /// The size of the compressed body, as it is sent, in bytes; at most [`MAX_BODY_BYTES`].
     pub bytes: u64,
-    /// The content, whose size is that after decoding.
+    /// The body before compression, whose size is that after decoding.
     pub content: TypedBody,
 }
 
@@ -92,8 +92,8 @@ enum Letter {
 }
 
 impl EncodedBody {
-    /// Makes a body of this size on the wire, and about this size after decoding; the size of `content` is set. Returns
-    /// `None` if that is too small for its children.
+    /// Describes a compressed body of this size as sent, and about this size after decoding; the size of `content` is
+    /// set. Returns `None` if the size is too small for the files that the body loads.
     pub fn fit(
         coding: ContentCoding,
         bytes: u64,
@@ -128,7 +128,7 @@ impl EncodedBody {
         Some(if wanted.check().is_ok() { wanted } else { body(all) })
     }
 
-    /// Returns the smallest size on the wire of a file with these children, in bytes.
+    /// Returns the smallest size, as sent, of a compressed body that loads these files, in bytes.
     pub fn min_bytes(coding: ContentCoding, content: &TypedBody) -> u64 {
         let parts = Parts::of(content);
         let least = parts.before.len() + parts.after.len();
@@ -172,7 +172,7 @@ impl EncodedBody {
         Ok((parts, room))
     }
 
-    /// Makes the bytes of the wire: the same each time, in one version of this program.
+    /// Generates the compressed bytes of the body: the same each time, in one version of this program.
     pub(super) fn encode(&self) -> Vec<u8> {
         let (parts, room) = self.parts().expect("checked: the content has room");
         let wire = len_of(self.bytes);

@@ -32,7 +32,7 @@ pub enum BodyFormat {
 }
 
 impl BodyFormat {
-    /// All formats.
+    /// All file formats of generated bodies.
     pub const ALL: [Self; 9] = [
         Self::Html,
         Self::Css,
@@ -45,7 +45,7 @@ impl BodyFormat {
         Self::Blank,
     ];
 
-    /// Returns the media type of the format for `Content-Type`.
+    /// Returns the media type of the file format for `Content-Type`.
     pub fn media_type(self) -> &'static str {
         match self {
             Self::Html => "text/html; charset=utf-8",
@@ -60,7 +60,7 @@ impl BodyFormat {
         }
     }
 
-    /// Returns the file extension of the format.
+    /// Returns the file extension of the file format.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Html => "html",
@@ -75,7 +75,7 @@ impl BodyFormat {
         }
     }
 
-    /// Whether a file of this format can load a resource of this kind.
+    /// Whether a file of this format can load a resource of this kind, such as a style sheet.
     pub fn loads(self, kind: ResourceKind) -> bool {
         match self {
             Self::Html => kind != ResourceKind::Other,

@@ -4,7 +4,7 @@
 
 use super::filler::Filler;
 
-/// One pixel by one pixel, black, with a table of two colors.
+/// A black GIF image of one pixel, with a table of two colors.
 pub(super) const PIXEL: [u8; 35] = *b"GIF89a\
     \x01\0\x01\0\x80\0\0\
     \0\0\0\xFF\xFF\xFF\
@@ -12,7 +12,8 @@ pub(super) const PIXEL: [u8; 35] = *b"GIF89a\
     \x02\x02\x44\x01\0\
     \x3B";
 
-/// Makes a file of `bytes` bytes: the image, and filler behind it, or the beginning of the image.
+/// Generates a GIF file of `bytes` bytes: a one-pixel image with filler behind it, or the beginning
+/// of that image.
 pub(super) fn file(bytes: usize, filler: &mut Filler) -> Vec<u8> {
     let mut file = PIXEL[..bytes.min(PIXEL.len())].to_vec();
     file.extend(filler.binary(bytes - file.len()));

@@ -46,38 +46,38 @@ pub enum SiteBody {
     Encoded(EncodedBody),
 }
 
-/// The description of a body that is a valid file and loads other files (its children).
+/// The description of a generated body that is a valid file and loads other files (its children).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TypedBody {
     /// The file format of the body.
     pub format: BodyFormat,
-    /// The size of the body in bytes, from [`Self::min_bytes`] to [`MAX_BODY_BYTES`]: comments, or
-    /// the format's equivalent, fill it up.
+    /// The size of the body in bytes, from [`Self::min_bytes`] to [`MAX_BODY_BYTES`]; comments, or
+    /// the format's equivalent, fill it up to this size.
     pub bytes: u64,
     /// The seed of the random bytes that fill the body up.
     pub seed: u64,
-    /// The files that a browser requests because of this one, in this order. A document has style
+    /// The files that a browser requests because of this body, in this order. A document has style
     /// sheets and scripts first, and a style sheet has other style sheets first.
     pub children: Vec<BodyChild>,
-    /// The number of a document's elements to which style sheets apply, one for each mark; 0 for
+    /// The number of the document's elements that use an image or font of a style sheet; 0 for
     /// other formats.
     pub marks: u32,
 }
 
-/// A file that another one loads.
+/// A file that a generated body loads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BodyChild {
-    /// The URL of the file, as [`super::Resource::url`].
+    /// The URL of the loaded file, as [`super::Resource::url`].
     pub url: String,
-    /// The type of the file, which decides how it is loaded.
+    /// The type of the loaded file, which decides how a browser loads it.
     pub kind: ResourceKind,
-    /// The element of the document that uses this image or font of a style sheet, from 1. A browser
-    /// requests a font only if a text is drawn with it.
+    /// The number of the document's element, from 1, that uses this image or font of a style sheet.
+    /// A browser requests a font only if a text is drawn with it.
     pub mark: u32,
 }
 
 impl SiteBody {
-    /// Returns the size as transferred, in bytes.
+    /// Returns the size of the body as it is sent, in bytes.
     #[expect(clippy::len_without_is_empty, reason = "an empty body is nothing special")]
     pub fn len(&self) -> u64 {
         match self {
@@ -87,7 +87,7 @@ impl SiteBody {
         }
     }
 
-    /// Generates the body: the same bytes each time, on every machine.
+    /// Generates the bytes of the body: the same each time, on every machine.
     pub fn bytes(&self) -> Vec<u8> {
         match self {
             Self::Generated { bytes, seed } => Filler::new(*seed).binary(len_of(*bytes)),
@@ -96,7 +96,8 @@ impl SiteBody {
         }
     }
 
-    /// Returns the content coding that `Content-Encoding` has to name, if there is one.
+    /// Returns the content coding of the body, which `Content-Encoding` has to name; `None` if it
+    /// has none.
     pub fn coding(&self) -> Option<ContentCoding> {
         match self {
             Self::Encoded(encoded) => Some(encoded.coding),
@@ -117,7 +118,8 @@ impl SiteBody {
 }
 
 impl TypedBody {
-    /// Returns the smallest size of a file of this format that loads these children, in bytes.
+    /// Returns the smallest size, in bytes, of a file of this body's format that loads the body's
+    /// children.
     pub fn min_bytes(&self) -> u64 {
         match self.format {
             BodyFormat::Png => png::MIN_BYTES as u64,

@@ -8,10 +8,10 @@ use crate::site::resource::ResourceKind;
 /// The first bytes of a WOFF2 font file.
 pub(super) const WOFF2_SIGNATURE: &[u8] = b"wOF2";
 
-/// The text of a generated body, with a place that can be filled up.
+/// The text of a generated body, with a place where a comment fills it up to its size.
 pub(super) struct Frame {
     pub(super) before: String,
-    /// The beginning and the end of a comment, or of a string.
+    /// The characters that begin and end the comment, or the string, which fills the text up.
     pub(super) comment: (&'static str, &'static str),
     pub(super) after: &'static str,
     /// Whether the comment is there even if it is empty.
@@ -19,7 +19,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Returns the size of the text in bytes, before it is filled up.
+    /// Returns the size of the text in bytes, before it is filled up to the body's size.
     pub(super) fn len(&self) -> usize {
         let comment = if self.has_comment { self.comment_len() } else { 0 };
         self.before.len() + comment + self.after.len()
@@ -48,7 +48,7 @@ impl Frame {
     }
 }
 
-/// Generates the text that loads the children of a body.
+/// Generates the text of a body that loads its children, such as scripts and images.
 pub(super) fn frame(body: &TypedBody) -> Frame {
     let frame =
         |before: String, comment, after| Frame { before, comment, after, has_comment: false };

@@ -26,13 +26,13 @@ const MEDIAN: [u32; 6] = [8, 24, 4, 18, 15, 2];
 /// The per cent of a page's resources that all pages share, in the order of [`KINDS`].
 const SHARED_PERCENT: [u32; 6] = [50, 50, 100, 25, 0, 0];
 
-/// Numbers of resources of each kind, in the order of [`KINDS`].
+/// The number of a page's resources of each kind, in the order of [`KINDS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KindCounts([u32; 6]);
 
 impl KindCounts {
-    /// Returns the numbers of resources for a page with this number of requests, in the proportions
-    /// of the median page.
+    /// Returns the number of resources of each kind for a page with this number of requests, in the
+    /// proportions of the median page.
     pub(super) fn of_page(requests: u32) -> Self {
         let whole: u32 = MEDIAN.iter().sum();
         let mut counts = MEDIAN.map(|median| (median * requests / whole).max(1));
@@ -47,7 +47,7 @@ impl KindCounts {
         Self(counts)
     }
 
-    /// Returns the numbers of resources that all pages share.
+    /// Returns the number of resources of each kind that all pages share.
     pub(super) fn shared(&self) -> Self {
         let mut shared = [0; 6];
         for (index, shared) in shared.iter_mut().enumerate() {
@@ -56,7 +56,7 @@ impl KindCounts {
         Self(shared)
     }
 
-    /// Returns the numbers of resources minus those of `other`.
+    /// Returns the number of resources of each kind minus those of `other`.
     pub(super) fn without(&self, other: &Self) -> Self {
         let mut rest = self.0;
         for (rest, other) in rest.iter_mut().zip(other.0) {
@@ -66,7 +66,7 @@ impl KindCounts {
     }
 }
 
-/// A resource of a generated page, before it has a URL of the site.
+/// A resource of a generated page, with its kind, URL and body.
 pub(super) struct Item {
     pub(super) kind: ResourceKind,
     pub(super) url: String,
@@ -76,11 +76,11 @@ pub(super) struct Item {
     pub(super) children: Vec<usize>,
 }
 
-/// The resources of one generated page, or those that all pages share.
+/// A group of generated resources: those of one page, or those that all pages share.
 pub(super) struct SiteBlock {
-    /// The resources of the block; in a page's block, the document comes first.
+    /// The resources of the group; in a page's group, the document comes first.
     pub(super) items: Vec<Item>,
-    /// The number of resources in the shared block; the indices of children count these first.
+    /// The number of resources that all pages share; indices of children count these first.
     pub(super) shared_len: usize,
     /// The indices of the document's children.
     top: Vec<usize>,
@@ -88,8 +88,8 @@ pub(super) struct SiteBlock {
 }
 
 impl SiteBlock {
-    /// Generates the resources that belong together; all their URLs contain `folder`, and
-    /// `first_mark` is the first unused number of an element with a style.
+    /// Generates a group of resources whose URLs contain `folder`; `first_mark` is the first unused
+    /// number of an element with a style.
     pub(super) fn draw(
         rng: &mut ChaCha8Rng,
         counts: &KindCounts,
@@ -140,23 +140,23 @@ impl SiteBlock {
         block
     }
 
-    /// Returns the number of elements with a style, in this block and those before it.
+    /// Returns the number of elements with a style, in this group of resources and those before it.
     pub(super) fn marks(&self) -> u32 {
         self.next_mark - 1
     }
 
-    /// Returns the total length of all bodies in bytes.
+    /// Returns the total length of the bodies of the group's resources, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.items.iter().map(|item| item.body.bytes).sum()
     }
 
-    /// Returns the smallest possible total length of all bodies in bytes.
+    /// Returns the smallest possible total length of the bodies of the group's resources, in bytes.
     pub(super) fn min_bytes(&self) -> u64 {
         self.items.iter().map(|item| item.body.min_bytes()).sum()
     }
 
-    /// Scales all bodies to a total length of `bytes`, at least [`Self::min_bytes`]; returns the
-    /// total.
+    /// Scales the bodies of the group's resources to a total length of `bytes`, at least
+    /// [`Self::min_bytes`]; returns the total.
     pub(super) fn scale_to(&mut self, bytes: u64) -> u64 {
         let drawn = u128::from(self.bytes()).max(1);
         let mut least = Vec::new();

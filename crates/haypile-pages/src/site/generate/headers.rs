@@ -49,8 +49,9 @@ impl Freshness {
     }
 }
 
-/// Adds response headers to all generated resources. Percentages apply to all resources together
-/// instead of being drawn for each, so that small sites have the same frequencies.
+/// Adds response headers for caches, such as `Cache-Control`, to all generated resources.
+/// Percentages apply to all resources together instead of being drawn for each, so that small sites
+/// have the same frequencies.
 pub(super) fn add(resources: &mut [Resource], rng: &mut ChaCha8Rng, now: SystemTime) {
     let count = resources.len();
     let mut rules = Vec::with_capacity(count);

@@ -54,10 +54,12 @@ use super::resource::{Resource, ResourceKind};
 
 pub use percentile::{Percentile, UnknownPercentile};
 
-/// The wait before a request that a script makes, which stands for the script's execution.
+/// The wait before a request of a script in a generated page, which stands for the script's
+/// execution.
 pub const SCRIPT_WAIT: Duration = Duration::from_millis(5);
 
-/// The smallest number of requests of a generated page: one of each type, and a second script.
+/// The smallest number of requests of a generated page: one of each kind of resource, and a second
+/// script and image.
 pub const MIN_REQUESTS: u32 = 8;
 
 /// The largest weight of a generated page, in bytes.
@@ -68,28 +70,30 @@ pub const MAX_PAGE_BYTES: u64 = 512 << 20;
 pub struct Generator {
     /// The seed of the site: other seeds give other sizes, headers and bodies.
     pub seed: u64,
-    /// The number of pages to generate.
+    /// The number of pages of the generated site.
     pub pages: usize,
-    /// The number of requests of a page, at least [`MIN_REQUESTS`].
+    /// The number of requests of a generated page, at least [`MIN_REQUESTS`].
     pub requests: u32,
-    /// The total length of a page's bodies in bytes, at most [`MAX_PAGE_BYTES`].
+    /// The total length of the bodies of a generated page, in bytes, at most [`MAX_PAGE_BYTES`].
     pub page_bytes: u64,
 }
 
 impl Generator {
-    /// Returns a generator of pages at a percentile of HTTP Archive's pages.
+    /// Returns a generator of a site whose pages have the requests and bytes of a percentile of
+    /// HTTP Archive's pages.
     pub fn at_percentile(seed: u64, pages: usize, percentile: Percentile) -> Self {
         Self { seed, pages, requests: percentile.requests(), page_bytes: percentile.page_bytes() }
     }
 
-    /// Returns a generator of pages of this weight in bytes, with the number of requests that HTTP
-    /// Archive's pages of this weight have: interpolated, and limited to its 10th and 90th
-    /// percentiles.
+    /// Returns a generator of a site whose pages have this total length in bytes, with the number
+    /// of requests that HTTP Archive's pages of this weight have: interpolated, and limited to its
+    /// 10th and 90th percentiles.
     pub fn of_weight(seed: u64, pages: usize, page_bytes: u64) -> Self {
         Self { seed, pages, requests: percentile::requests_of_weight(page_bytes), page_bytes }
     }
 
-    /// Generates a site, whose `Last-Modified` and `Expires` are before and after `now`.
+    /// Generates a site whose `Last-Modified` and `Expires` headers are before and after the time
+    /// `now`.
     ///
     /// # Errors
     ///

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A kilobyte of HTTP Archive, in bytes.
+/// A kilobyte in HTTP Archive's statistics of page weights, in bytes.
 pub(super) const KB: u64 = 1024;
 
-/// A percentile of pages by requests and weight, as HTTP Archive publishes them.
+/// A percentile of web pages by requests and weight, as HTTP Archive publishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Percentile {
     /// The 10th percentile: 24 requests, 607 KB.
@@ -23,10 +23,10 @@ pub enum Percentile {
 }
 
 impl Percentile {
-    /// All percentiles, in ascending order.
+    /// All percentiles of web pages, in ascending order.
     pub const ALL: [Self; 5] = [Self::P10, Self::P25, Self::P50, Self::P75, Self::P90];
 
-    /// Returns the number of requests of a page at this percentile.
+    /// Returns the number of requests of a web page at this percentile.
     pub fn requests(self) -> u32 {
         match self {
             Self::P10 => 24,
@@ -37,7 +37,7 @@ impl Percentile {
         }
     }
 
-    /// Returns the weight of a page at this percentile, in bytes.
+    /// Returns the total length of a web page's bodies at this percentile, in bytes.
     pub fn page_bytes(self) -> u64 {
         let kilobytes = match self {
             Self::P10 => 607,
@@ -84,7 +84,7 @@ impl fmt::Display for Percentile {
     }
 }
 
-/// Returns the number of requests of a page of this weight in bytes.
+/// Returns the usual number of requests of a web page whose bodies have this total length in bytes.
 pub(super) fn requests_of_weight(page_bytes: u64) -> u32 {
     let (first, last) = (Percentile::P10, Percentile::P90);
     if page_bytes <= first.page_bytes() {

@@ -36,7 +36,7 @@ fn tenths(kind: ResourceKind) -> [u64; 11] {
     }
 }
 
-/// Draws `count` sizes of resources at random: one from each of as many equal parts of the
+/// Draws `count` sizes of resources of a kind at random, in bytes: one from each of `count` equal parts of the
 /// distribution, so that the mean depends little on `count`.
 pub(super) fn draw(rng: &mut ChaCha8Rng, kind: ResourceKind, count: usize) -> Vec<u64> {
     let parts = count as u64;
@@ -46,7 +46,7 @@ pub(super) fn draw(rng: &mut ChaCha8Rng, kind: ResourceKind, count: usize) -> Ve
     sizes
 }
 
-/// Draws the size of a page's document at random, from the upper half of the distribution.
+/// Draws the size of a page's document at random, in bytes, from the upper half of the distribution.
 pub(super) fn draw_root(rng: &mut ChaCha8Rng) -> u64 {
     at(ResourceKind::Html, ONE / 2 + below(rng, ONE / 2))
 }

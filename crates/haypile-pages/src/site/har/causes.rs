@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::pages::Loaded;
 use crate::site::resource::ResourceKind;
 
-/// The load that caused another load (its initiator).
+/// The load that caused another load of a page (its initiator), and whether it was inferred.
 pub(super) struct Cause {
     pub(super) after: Option<usize>,
     pub(super) is_inferred: bool,
@@ -48,8 +48,8 @@ impl Candidates {
     }
 }
 
-/// Finds the initiator of a load among the earlier loads of its page; `by_url` has them by URL, and
-/// `redirects` those that redirect by the URL that they lead to.
+/// Finds the initiator of a load among the earlier loads of its page; `by_url` maps URLs to loads,
+/// and `redirects` maps the target URLs of redirects to loads.
 pub(super) fn find_cause(
     load: &Loaded<'_>,
     by_url: &HashMap<&str, usize>,

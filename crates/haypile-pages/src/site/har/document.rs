@@ -11,7 +11,7 @@ use super::entry::HarEntry;
 use super::{MAX_HAR_ENTRIES, MAX_HAR_PAGES};
 use crate::site::model::MAX_NAME_BYTES;
 
-/// A page of a HAR file.
+/// A page in a HAR file (a browser's recording of requests).
 #[derive(Debug, Default)]
 pub(super) struct HarPage {
     pub(super) id: String,
@@ -21,7 +21,7 @@ pub(super) struct HarPage {
     pub(super) loaded_ms: Option<f64>,
 }
 
-/// The parts of a HAR file from which a site is made.
+/// The pages and entries of a HAR file, from which a site is made.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     pub(super) pages: Vec<HarPage>,
@@ -62,8 +62,7 @@ impl Element for HarPage {
     }
 }
 
-/// Parses the contents of a HAR file, with or without a byte order mark, or within the call of a
-/// function.
+/// Parses the contents of a HAR file, with or without a byte order mark, or as the argument of a function call.
 pub(super) fn parse(bytes: &[u8]) -> Result<Log, String> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let bytes = argument(bytes).unwrap_or(bytes);

@@ -15,14 +15,15 @@ const MAX_READ_HEADERS: usize = 1_000;
 /// Callers' parents in a stack of calls that are read, at most.
 const MAX_PARENTS: usize = 32;
 
-/// An entry of a HAR file that can be loaded, or the reason why it cannot be.
+/// An entry of a HAR file, with a request and response that can be loaded, or the reason why they
+/// cannot.
 #[derive(Debug)]
 pub(super) struct HarEntry {
-    /// The id of the page that the entry belongs to; empty if it has none.
+    /// The id of the page that the entry of the HAR file belongs to; empty if it has none.
     pub(super) page: String,
     /// The start of the entry's request, in milliseconds since 1970.
     pub(super) started_ms: Option<f64>,
-    /// The time from the start of the request to the end of the response, in milliseconds.
+    /// The time from the start of the entry's request to the end of its response, in milliseconds.
     pub(super) took_ms: f64,
     pub(super) exchange: Result<Exchange, Skip>,
 }
@@ -30,25 +31,25 @@ pub(super) struct HarEntry {
 /// A request and its response in a HAR file.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    /// The URL of the request, in the normal form of resources.
+    /// The URL of the recorded request, in the normal form of resources.
     pub(super) url: String,
     pub(super) status: u16,
     pub(super) kind: ResourceKind,
     pub(super) body: BodySize,
-    /// The content coding of the body.
+    /// The content coding (compression) of the response's body.
     pub(super) coding: Option<ContentCoding>,
-    /// The size of the body after decoding.
+    /// The size of the response's body after decoding, in bytes.
     pub(super) decoded_bytes: Option<u64>,
-    /// Header lines: names in lower case, and values as they are.
+    /// The header lines of the response: names in lower case, and unchanged values.
     pub(super) headers: Vec<(String, String)>,
-    /// The media type that the recording tool wrote, without parameters, for responses without
-    /// `Content-Type`.
+    /// The media type of the response that the recording tool wrote, without parameters, for
+    /// responses without `Content-Type`.
     pub(super) media_type: String,
-    /// Whether the browser's cache answered the request.
+    /// Whether the recording browser's cache answered the request.
     pub(super) is_from_cache: bool,
-    /// The URL of the load that caused this one.
+    /// The URL of the load that caused this request (its initiator).
     pub(super) initiator: Option<String>,
-    /// The URL that a redirect leads to.
+    /// The URL that the response redirects to.
     pub(super) redirects_to: Option<String>,
 }
 
@@ -156,7 +157,7 @@ pub(super) fn number(value: &Value) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// Converts a number that is not negative to an integer; `None` otherwise.
+/// Converts a number that is not negative into an integer; `None` if it is negative.
 pub(super) fn whole(number: f64) -> Option<u64> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
     let whole = number as u64;

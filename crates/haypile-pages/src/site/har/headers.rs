@@ -32,7 +32,7 @@ const TIMES: [&str; 3] = ["date", "expires", "last-modified"];
 /// The last second of the year 9999, where HTTP dates end, since 1970.
 const LAST_DATE: Duration = Duration::from_secs(253_402_300_799);
 
-/// The time span by which the times in headers are shifted.
+/// The time span by which times in the headers of a recording are shifted to the present.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shift {
     Later(Duration),
@@ -40,7 +40,7 @@ pub(super) enum Shift {
 }
 
 impl Shift {
-    /// Returns the span between two times, in whole seconds.
+    /// Returns the time span between two times, in whole seconds, to shift headers by.
     pub(super) fn between(from: SystemTime, to: SystemTime) -> Self {
         let whole = |span: Duration| Duration::from_secs(span.as_secs());
         match to.duration_since(from) {
@@ -64,8 +64,8 @@ impl Shift {
     }
 }
 
-/// Returns the header lines to keep, and the number of those that were dropped because no server
-/// could send them, or because there are too many.
+/// Returns the header lines of a recorded response that a site keeps, and the number of those that
+/// were dropped because no server could send them, or because there are too many.
 pub(super) fn kept(lines: &[(String, String)], shift: Shift) -> (Vec<(String, String)>, usize) {
     let (mut kept, mut dropped) = (Vec::new(), 0);
     for (name, values) in lines.iter().filter(|(name, _)| KEPT.contains(&name.as_str())) {

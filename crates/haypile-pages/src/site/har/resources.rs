@@ -13,7 +13,8 @@ use crate::site::body::{RecordedCoding, SiteBody};
 use crate::site::model::Site;
 use crate::site::resource::{MAX_HEADERS, Resource, is_header_value};
 
-/// Returns a site with the resources of a HAR file, in the order in which they occur.
+/// Returns a site with the resources of a HAR file and no pages yet, in the order of the file's
+/// entries.
 pub(super) fn collect(log: &Log, now: SystemTime, warnings: &mut Vec<String>) -> Site {
     let mut skipped: BTreeMap<Skip, usize> = BTreeMap::new();
     let mut best: Vec<Best<'_>> = Vec::new();

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::entry::{number, whole};
 use crate::site::resource::MAX_BODY_BYTES;
 
-/// The size of a body, and how reliable it is.
+/// The size of a recorded response's body, and how reliable it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodySize {
     /// The HAR does not state the size.
@@ -17,7 +17,7 @@ pub(super) enum BodySize {
 }
 
 impl BodySize {
-    /// Determines the size of a response's body from a HAR file; header names are in lower case.
+    /// Determines the size of a recorded response's body from a HAR file; header names are in lower case.
     pub(super) fn read(response: &Value, headers: &[(String, String)]) -> Self {
         if response.get("status").and_then(Value::as_u64) == Some(304) {
             return Self::of_confirmed(response);
@@ -62,7 +62,7 @@ impl BodySize {
         }
     }
 
-    /// Returns the more reliable of two sizes for the same URL.
+    /// Returns the more reliable of two recorded sizes of the body for the same URL.
     pub(super) fn or(self, other: Self) -> Self {
         match (self, other) {
             (Self::Unknown, _) | (Self::Decoded(_), Self::Transferred(_)) => other,
@@ -70,8 +70,7 @@ impl BodySize {
         }
     }
 
-    /// Returns the size in bytes; 0 if the HAR file does not state it, and at most
-    /// [`MAX_BODY_BYTES`].
+    /// Returns the size of the body in bytes; 0 if the HAR file does not state it, and at most [`MAX_BODY_BYTES`].
     pub(super) fn bytes(self) -> u64 {
         match self {
             Self::Unknown => 0,
@@ -79,7 +78,7 @@ impl BodySize {
         }
     }
 
-    /// Whether the body is larger than the largest that a site can have, and is shortened.
+    /// Whether the recorded body is larger than a site allows, so that it is shortened.
     pub(super) fn is_cut(self) -> bool {
         matches!(self, Self::Decoded(bytes) | Self::Transferred(bytes) if bytes > MAX_BODY_BYTES)
     }

@@ -23,7 +23,7 @@ pub const DIRECTIVES: [&str; 11] = [
     "immutable",
 ];
 
-/// The words of a line in a list of resources.
+/// The parsed words of a line in a list of resources: a URL, size, status and so on.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct ListLine<'a> {
     pub(super) url: &'a str,
@@ -39,7 +39,7 @@ pub(super) struct ListLine<'a> {
 }
 
 impl<'a> ListLine<'a> {
-    /// Parses the words of a line in a list of resources, at least one.
+    /// Parses a line of a list of resources, which has at least one word (the URL).
     pub(super) fn parse(text: &'a str) -> Result<Self, String> {
         let mut words = text.split_ascii_whitespace();
         let mut line = Self { url: words.next().unwrap_or_default(), ..Self::default() };
@@ -49,7 +49,7 @@ impl<'a> ListLine<'a> {
         Ok(line)
     }
 
-    /// Whether the line states more than a URL and a wait.
+    /// Whether the line of the list states more than a URL and a wait.
     pub(super) fn describes_resource(&self) -> bool {
         *self != Self { url: self.url, wait: self.wait, ..Self::default() }
     }

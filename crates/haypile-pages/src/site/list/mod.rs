@@ -53,7 +53,7 @@ pub use line::DIRECTIVES;
 /// The largest size of a list of resources, in bytes.
 pub const MAX_LIST_BYTES: u64 = 64 << 20;
 
-/// The size in bytes of a resource whose line states none.
+/// The size in bytes of a resource whose line in a list states none.
 pub const DEFAULT_BYTES: u64 = 10_000;
 
 /// The base address against which relative URLs in a list are resolved.

@@ -10,7 +10,7 @@ use crate::site::body::{
 use crate::site::model::Site;
 use crate::site::resource::ResourceKind;
 
-/// The bodies of a site while it is decided what each of them requests.
+/// The bodies of a recorded site, while the requests that each of them makes are decided.
 pub(super) struct Bodies<'a> {
     recorded: &'a Site,
     documents: HashSet<usize>,
@@ -30,7 +30,7 @@ impl<'a> Bodies<'a> {
         Self { recorded, documents }
     }
 
-    /// Moves requests of bodies that are too small for them to the documents; returns whether there were any.
+    /// Moves requests from bodies that are too small for them to the pages' documents; returns whether any were moved.
     pub(super) fn has_too_many(
         &mut self,
         parents: &mut Parents<'_>,
@@ -53,7 +53,7 @@ impl<'a> Bodies<'a> {
         has_moved
     }
 
-    /// Makes the bodies of all resources that are loaded.
+    /// Generates the bodies of all resources that browsers load.
     pub(super) fn make(
         &self,
         parents: &Parents<'_>,

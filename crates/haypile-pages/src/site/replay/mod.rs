@@ -38,45 +38,45 @@ use parents::Parents;
 
 pub use pages::LeftOut;
 
-/// The part of the web that a browser of an experiment reaches.
+/// The URLs that a browser of an experiment can reach, by scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reach {
-    /// Whether the origin serves `https` to it.
+    /// Whether the origin serves `https` to the browser.
     pub https: bool,
 }
 
-/// A site whose pages browsers load as they were recorded.
+/// A recorded site, changed so that browsers make the recorded requests by themselves.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Replay {
-    /// The site. All of its bodies are typed or encoded.
+    /// The site that browsers load. All of its bodies are typed or encoded.
     pub site: Site,
-    /// The differences between it and the recording.
+    /// The differences between the site that browsers load and the recording.
     pub counts: ReplayCounts,
 }
 
-/// Numbers of differences between a recording and the site that browsers load.
+/// Counts of the differences between a recording and the site that browsers load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReplayCounts {
-    /// The loads of all recorded pages.
+    /// The number of loads in all recorded pages.
     pub recorded: usize,
-    /// The loads of all pages that browsers request.
+    /// The number of recorded loads that browsers request.
     pub requested: usize,
-    /// Of these, those that the page's document requests in the place of their recorded initiator.
+    /// The number of loads that the page's document requests instead of their recorded initiator.
     pub moved: usize,
-    /// The loads and pages that are left out, by the reason.
+    /// The number of loads and pages that browsers do not load, by the reason.
     pub left_out: BTreeMap<LeftOut, usize>,
-    /// Documents that are larger than the recorded ones, because of what they have to request.
+    /// The number of documents that are larger than recorded, because of the requests that they have to make.
     pub enlarged: usize,
-    /// Bodies without their recorded content coding, because they are too small for it.
+    /// The number of bodies that are sent without their recorded content coding, because they are too small for it.
     pub uncoded: usize,
-    /// Redirects that lead nowhere, because a page that loads them does not load their target.
+    /// The number of redirects that lead nowhere, because a page that loads them does not load their target.
     pub unfollowed: usize,
 }
 
 impl ReplayCounts {
-    /// Returns sentences about the differences, for users.
+    /// Returns sentences for users about the differences between the recording and the site.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = vec![format!(
             "browsers request {} of {} recorded loads, {} of them from the page's document in the place of their \
@@ -98,7 +98,7 @@ impl ReplayCounts {
     }
 }
 
-/// Makes the pages of a recording ones that a browser loads.
+/// Converts a recorded site into one whose pages make a browser send the recorded requests.
 ///
 /// # Errors
 ///

@@ -10,7 +10,7 @@ use crate::site::model::Site;
 use crate::site::page::Page;
 use crate::site::resource::{Resource, ResourceKind};
 
-/// The reason why a page or a load is left out.
+/// The reason why a recorded page or load is left out of the site that browsers load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LeftOut {
@@ -29,7 +29,7 @@ pub enum LeftOut {
 }
 
 impl LeftOut {
-    /// Returns the counted thing with the reason, for users.
+    /// Returns the reason for users, as words that follow a count of loads or pages.
     pub fn reason(self) -> &'static str {
         match self {
             Self::Https => "loads left out: their URL is https",
@@ -46,33 +46,33 @@ impl LeftOut {
     }
 }
 
-/// A page as browsers load it. First come the redirects that lead to the document, and the document.
+/// A recorded page as browsers load it. First come the redirects that lead to the document, and the document.
 pub(super) struct PlayedPage<'a> {
     pub(super) name: &'a str,
     pub(super) loads: Vec<PlayedLoad>,
-    /// The number of loads up to the document, and with it.
+    /// The number of the page's loads up to and including its document.
     pub(super) head: usize,
 }
 
 pub(super) struct PlayedLoad {
-    /// The resource's index in the recording.
+    /// The index in the recorded site of the loaded resource.
     pub(super) resource: usize,
-    /// The index of the recorded initiator in the page's loads; `None` if there is none, or if it is left out.
+    /// The index, among the page's loads, of the recorded initiator; `None` if there is none, or if it is left out.
     pub(super) initiator: Option<usize>,
-    /// The sum of the waits before the request.
+    /// The time at which the request begins: the sum of the recorded waits before it.
     pub(super) began: Duration,
     pub(super) is_inferred: bool,
     pub(super) is_needed: bool,
 }
 
 impl PlayedPage<'_> {
-    /// Returns the index of the document in the loads.
+    /// Returns the index of the page's document among its loads.
     pub(super) fn document(&self) -> usize {
         self.head - 1
     }
 }
 
-/// Selects what a browser can be made to request.
+/// Selects the recorded pages and loads that a browser can be made to request; counts the others in `left_out`.
 pub(super) fn select<'a>(
     recorded: &'a Site,
     reach: Reach,
@@ -140,7 +140,7 @@ fn played<'a>(page: &'a Page, order: &[usize], head: usize) -> PlayedPage<'a> {
     PlayedPage { name: &page.name, loads: loads.collect(), head }
 }
 
-/// The targets of redirects, by resource.
+/// The target of each redirect: for each resource of a site, the index of the resource that it redirects to.
 pub(super) struct Redirects(Vec<Option<usize>>);
 
 impl Redirects {
@@ -181,12 +181,12 @@ impl Redirects {
     }
 }
 
-/// Whether a browser follows the `Location` of an answer.
+/// Whether the resource is a redirect, whose `Location` a browser follows.
 pub(super) fn is_redirect(resource: &Resource) -> bool {
     matches!(resource.status, 301 | 302 | 303 | 307 | 308)
 }
 
-/// Whether an answer has a body that a browser shows or runs.
+/// Whether the response has a body that a browser shows or runs.
 pub(super) fn has_body(resource: &Resource) -> bool {
     !is_redirect(resource) && !matches!(resource.status, 204 | 205)
 }

@@ -7,8 +7,8 @@ use crate::site::body::BodyFormat;
 use crate::site::model::Site;
 use crate::site::resource::ResourceKind;
 
-/// The loads that each file requests. They are the same in all pages, except that a page's document, which no other page
-/// loads, requests all of the page that no other file does.
+/// The resources that each file of a replayed site requests. They are the same in all pages, except that a page's
+/// document, which no other page loads, requests all of the page that no other file does.
 pub(super) struct Parents<'a> {
     recorded: &'a Site,
     /// The resources that each resource requests, in the order of the first page that loads it.
@@ -21,12 +21,12 @@ pub(super) struct Parents<'a> {
     heads: HashSet<usize>,
 }
 
-/// The header lines of a resource that depend on its body.
+/// The header lines of a replayed resource that depend on its body, such as the media type.
 pub(super) struct ResourceHeaders {
     pub(super) kind: ResourceKind,
     pub(super) media_type: &'static str,
     pub(super) location: Option<String>,
-    /// Whether it is a font, or leads to one.
+    /// Whether the resource is a font, or redirects to one.
     pub(super) is_of_fonts: bool,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Parents<'a> {
         is_used && has_body(recorded) && self.format(resource).loads(self.child_kind(child))
     }
 
-    /// The kind of element, rule or statement that requests a resource.
+    /// Returns the kind of element, rule or statement by which another file requests the resource.
     pub(super) fn child_kind(&self, resource: usize) -> ResourceKind {
         match self.kinds[resource] {
             ResourceKind::Other => ResourceKind::Script,
@@ -125,7 +125,7 @@ impl<'a> Parents<'a> {
         self.kinds[resource]
     }
 
-    /// The format of a resource's body, if it is large enough.
+    /// Returns the file format of a resource's generated body.
     pub(super) fn format(&self, resource: usize) -> BodyFormat {
         if !has_body(&self.recorded.resources[resource]) {
             return BodyFormat::Blank;
@@ -147,12 +147,12 @@ impl<'a> Parents<'a> {
         &self.children[resource]
     }
 
-    /// Has the page's document request what this resource requests last.
+    /// Moves the last request of a resource's body to the document of the page.
     pub(super) fn move_last_child(&mut self, resource: usize) {
         self.children[resource].pop();
     }
 
-    /// Returns the index of the load that requests each load of a page; `None` for the first.
+    /// Returns, for each load of a page, the index of the load that requests it; `None` for the first.
     pub(super) fn within(&self, page: &PlayedPage<'_>) -> Vec<Option<usize>> {
         let document = page.document();
         let of = |(at, load): (usize, &super::pages::PlayedLoad)| {
@@ -167,14 +167,14 @@ impl<'a> Parents<'a> {
         page.loads.iter().enumerate().map(of).collect()
     }
 
-    /// The number of loads that the document requests in the place of their initiator.
+    /// Returns the number of a page's loads that the document requests instead of their recorded initiator.
     pub(super) fn moved(&self, page: &PlayedPage<'_>) -> usize {
         let within = self.within(page);
         let loads = page.loads.iter().enumerate().skip(page.head);
         loads.filter(|(at, load)| within[*at] != load.initiator).count()
     }
 
-    /// The number of redirects that lead nowhere.
+    /// Returns the number of redirects that lead nowhere, because their target is not loaded.
     pub(super) fn unfollowed(&self) -> usize {
         let all = 0..self.recorded.resources.len();
         let is_one = |&resource: &usize| {
