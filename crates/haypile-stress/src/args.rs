@@ -178,7 +178,7 @@ enum Refusal {
     Full,
 }
 
-/// Runs the stress program with the arguments of the process.
+/// Runs the stress test program `haypile-stress` with the arguments of the process.
 pub fn run() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Differential(arguments) => arguments.run(),

@@ -17,8 +17,8 @@ const PLACES: usize = 2 << 20;
 
 static FILLER: OnceLock<Box<[u8]>> = OnceLock::new();
 
-/// Returns `bytes` filler bytes, at most [`LONGEST_SLICE_BYTES`], that an identity determines, the same in
-/// every process.
+/// Returns `bytes` filler bytes, at most [`LONGEST_SLICE_BYTES`], which `identity` determines, the same in every
+/// process.
 pub(crate) fn slice(identity: u64, bytes: usize) -> &'static [u8] {
     let filler = FILLER.get_or_init(|| {
         let mut filler = vec![0; PLACES + LONGEST_SLICE_BYTES].into_boxed_slice();

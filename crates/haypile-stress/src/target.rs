@@ -15,7 +15,7 @@ use crate::memory_opener::SeededMemory;
 /// The part of a URL that stands for a directory of the test's own.
 const DIRECTORY: &str = "{dir}";
 
-/// The kind of a cache level, as far as tests distinguish them.
+/// The kind of store of a cache level, as far as tests distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Nothing,
@@ -25,7 +25,7 @@ pub(crate) enum Kind {
     Memcached,
 }
 
-/// The URL of a cache under test, and the directory that it names by `{dir}`.
+/// The URL of a cache under test, with the directory that `{dir}` in it stands for.
 #[derive(Debug)]
 pub(crate) struct Target {
     url: CacheUrl,
@@ -35,8 +35,8 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Checks a URL, and creates the directory that it names, if it does; dropping the target
-    /// removes the directory.
+    /// Checks the URL of a cache under test, and creates the directory that `{dir}` in it stands
+    /// for; dropping the target removes the directory.
     pub(crate) fn new(text: &str) -> Result<Self> {
         let directory = text.contains(DIRECTORY).then(new_directory).transpose()?;
         let path = directory.as_ref().map(|directory| directory.path().to_str());
@@ -51,27 +51,27 @@ impl Target {
         &self.url
     }
 
-    /// Returns the path of the last level's file, if it has one.
+    /// Returns the path of the file of the cache's last level, if it has one.
     pub(crate) fn file(&self) -> Option<&Path> {
         (self.last_kind() == Kind::File).then(|| self.last_level().path())
     }
 
-    /// Returns the kinds of the levels, the fastest first.
+    /// Returns the kinds of the cache's levels, the fastest first.
     pub(crate) fn kinds(&self) -> &[Kind] {
         &self.kinds
     }
 
-    /// Returns the kind of the last level, which has the authoritative entries.
+    /// Returns the kind of the cache's last level, which has the authoritative entries.
     pub(crate) fn last_kind(&self) -> Kind {
         *self.kinds.last().expect("a URL has a level")
     }
 
-    /// Whether other handles and processes can open the last level.
+    /// Whether other handles and processes can open the cache's last level.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self.last_kind(), Kind::File | Kind::Redis | Kind::Memcached)
     }
 
-    /// Whether the entries survive after all users have closed the cache.
+    /// Whether the entries survive after all processes have closed the cache.
     pub(crate) fn outlives_its_users(&self) -> bool {
         self.is_shared() || self.last_level().option("persist").is_some()
     }
@@ -81,7 +81,7 @@ impl Target {
         self.last_level().option("persist_load") == Some("background")
     }
 
-    /// Whether any level defers writes (write-back).
+    /// Whether any level of the cache defers writes (write-back).
     pub(crate) fn is_write_back(&self) -> bool {
         self.url.levels().iter().any(|level| level.option("write") == Some("back"))
     }
@@ -96,7 +96,7 @@ impl Target {
             .sum()
     }
 
-    /// Returns the TTL of entries that are written without one.
+    /// Returns the TTL of entries that are written to the cache without one.
     pub(crate) fn ttl(&self) -> Option<Duration> {
         duration(self.last_level(), "ttl")
     }

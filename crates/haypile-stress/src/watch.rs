@@ -18,7 +18,7 @@ pub(crate) fn is_interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// A display of a test's progress.
+/// A display of a test's progress on the terminal.
 #[derive(Debug)]
 pub(crate) struct Watch {
     is_terminal: bool,

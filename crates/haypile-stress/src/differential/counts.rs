@@ -18,7 +18,7 @@ const DECIDED: [Event; 10] = [
     Event::CountMiss,
 ];
 
-/// Bounds on the statistics that one handle of a cache has to report.
+/// Bounds on the statistics (hits, misses and so on) that one handle of a cache has to report.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     least: [u64; Event::ALL.len()],
@@ -31,7 +31,8 @@ impl Counts {
         self.least[event as usize] += 1;
     }
 
-    /// Records that a call may have counted an event up to this number of times.
+    /// Records that a call on the cache may have counted an event, such as a hit, up to this number
+    /// of times.
     pub(super) fn may_add(&mut self, event: Event, times: u64) {
         self.more[event as usize] += times;
     }
@@ -44,7 +45,7 @@ impl Counts {
         self.add(if is_deleted { Event::Delete } else { Event::DeleteMiss });
     }
 
-    /// Checks that the statistics that a store reports are within the bounds.
+    /// Checks that the statistics that a store reports are within these bounds.
     pub(super) fn judge(&self, stats: &Stats) -> Checked {
         for event in DECIDED {
             let least = self.least[event as usize];

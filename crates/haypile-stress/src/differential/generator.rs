@@ -38,7 +38,8 @@ const LIVES: [Duration; 18] = [
     Duration::MAX,
 ];
 
-/// The options that decide a random run in addition to its seed.
+/// The options of a random run in addition to its seed: numbers of keys, namespaces and handles,
+/// and the longest value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) keys: u16,
@@ -47,7 +48,7 @@ pub(super) struct Shape {
     pub(super) handles: usize,
 }
 
-/// Returns the random step with this number in a run.
+/// Returns the random operation with this number in a run.
 pub(super) fn step(shape: Shape, seed: u64, number: u64) -> Step {
     let mut draw =
         Draw { random: ChaCha8Rng::seed_from_u64(mix(seed) ^ mix(!number)), shape, number };

@@ -11,7 +11,7 @@ const REMEMBERED: usize = 16;
 /// The characters of a step that are shown: steps on many keys have long texts.
 const SHOWN: usize = 400;
 
-/// The latest steps of a run, by the keys that they use.
+/// The latest operations of a run on each key, with their outcomes, for messages.
 #[derive(Debug, Default)]
 pub(super) struct History {
     by_key: HashMap<Key, VecDeque<(u64, String)>>,
@@ -20,7 +20,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Records a step of the run with its outcome as text.
+    /// Records an operation of the run with its outcome as text.
     pub(super) fn note(&mut self, step: &Step, text: &str) {
         let text = short(text);
         let mut keys = step.operation.keys();
@@ -35,7 +35,7 @@ impl History {
         remember(&mut self.latest, step.number, text);
     }
 
-    /// Returns the latest steps on a key, or on any key, in their order.
+    /// Returns the latest operations on a key, or on any key, in their order.
     pub(super) fn of(&self, key: Option<Key>) -> Vec<String> {
         let of_key = key.and_then(|key| self.by_key.get(&key));
         let mut steps: Vec<&(u64, String)> = match of_key {

@@ -7,7 +7,7 @@ use std::fmt;
 pub(super) struct Key(pub(super) u16);
 
 impl Key {
-    /// Returns the key's bytes. Every sixth number is an unusual key: empty, binary, with the
+    /// Returns the bytes of the key. Every sixth number is an unusual key: empty, binary, with the
     /// separators of protocols, as long as memcached or the engine permits, or longer.
     pub(super) fn bytes(self) -> Vec<u8> {
         match self.0 {

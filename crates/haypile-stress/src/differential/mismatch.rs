@@ -7,7 +7,7 @@ use super::key::Key;
 use super::operation::Step;
 use crate::panics;
 
-/// The difference between the cache and the model, as text.
+/// A difference between the cache under test and the model, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mismatch {
     /// The key that the difference is about; `None` if it is not about a single key.
@@ -16,7 +16,7 @@ pub(super) struct Mismatch {
 }
 
 impl Mismatch {
-    /// Returns the difference that a panic in a step counts as.
+    /// Converts a panic in an operation into a difference between the cache and the model.
     pub(super) fn of_panic(step: &Step, panic: &(dyn Any + Send)) -> Self {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text");
@@ -26,7 +26,7 @@ impl Mismatch {
     }
 }
 
-/// The outcome of comparing the cache with the model.
+/// The outcome of comparing the cache under test with the model.
 pub(super) type Checked<T = ()> = Result<T, Mismatch>;
 
 impl fmt::Display for Mismatch {

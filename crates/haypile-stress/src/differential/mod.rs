@@ -58,28 +58,29 @@ use crate::watch::{Watch, is_interrupted};
 /// The settings of a test that compares a cache with a model (differential test).
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// URL of the cache; `{dir}` stands for a separate directory of each run.
+    /// URL of the cache under test; `{dir}` stands for a separate directory of each run.
     pub(crate) url: String,
     pub(crate) seed: u64,
-    /// Number of steps of a run.
+    /// Number of operations of a run.
     pub(crate) steps: u64,
-    /// The time for which further runs with the next seeds are made; `None` for one run.
+    /// The time for which further runs are made, each with the next seed; `None` for one run.
     pub(crate) time: Option<Duration>,
     pub(crate) keys: u16,
     pub(crate) longest_value_bytes: usize,
     /// Number of namespaces that share the cache; 0 for none.
     pub(crate) namespaces: usize,
-    /// Number of handles through which each namespace uses the cache, if several can.
+    /// Number of handles through which each namespace uses the cache, if the cache can have
+    /// several.
     pub(crate) handles: usize,
-    /// The largest number of values that are held in place at the same time.
+    /// The largest number of values that a run holds in place at the same time.
     pub(crate) pins: usize,
     pub(crate) retention: Option<Retention>,
     pub(crate) allows: Allowed,
-    /// Whether every step is printed.
+    /// Whether every operation of a run is printed.
     pub(crate) is_verbose: bool,
-    /// The numbers of the only steps to perform; `None` for all.
+    /// The numbers of the only operations to perform in a run; `None` for all.
     pub(crate) only: Option<Vec<u64>>,
-    /// The time to spend on shortening a failing run.
+    /// The time to spend on leaving operations out of a failing run.
     pub(crate) shrink_time: Duration,
 }
 
@@ -87,13 +88,13 @@ pub(crate) struct Plan {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Failure {
     pub(crate) seed: u64,
-    /// Number of the failing step.
+    /// Number of the failing operation in its run.
     pub(crate) step: u64,
     /// The wrong answer of the cache, as text.
     pub(crate) text: String,
-    /// The last steps on the key, with their outcomes; the failing one is last.
+    /// The last operations on the key, with their outcomes; the failing one is last.
     pub(crate) history: Vec<String>,
-    /// The numbers of the steps in the shortest failing run that was found.
+    /// The numbers of the operations in the shortest failing run that was found.
     pub(crate) only: Vec<u64>,
     #[serde(skip)]
     key: Option<Key>,

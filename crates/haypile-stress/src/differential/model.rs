@@ -13,8 +13,7 @@ use super::value::describe;
 pub(super) struct Entry {
     pub(super) value: Rc<[u8]>,
     pub(super) expiry: Option<Expiry>,
-    /// The number of the write that made the entry's current state; it stands for the version,
-    /// which is opaque.
+    /// The number of the write that made the entry's current state; it stands for the entry's version, which is opaque.
     pub(super) write: u64,
     /// Whether the entry must be present, because nothing could have evicted it.
     pub(super) is_certain: bool,
@@ -60,7 +59,7 @@ impl Model {
         Self { has_copies, ..Self::default() }
     }
 
-    /// Returns the model's entry of a key, if it may be present.
+    /// Returns the entry that the model has for a key, if it may be present in the cache.
     pub(super) fn get(&self, key: Key) -> Option<&Entry> {
         self.entries.get(&key)
     }
@@ -69,12 +68,13 @@ impl Model {
         self.entries.iter().map(|(key, entry)| (*key, entry))
     }
 
-    /// Returns the highest number of expired entries that a store may still count.
+    /// Returns the largest number of expired entries that a store may still count.
     pub(super) fn expired(&self) -> u64 {
         self.expired
     }
 
-    /// Returns what the model knows about a key, and drops its entry if that has certainly expired.
+    /// Returns whether a key is absent, possibly present or certainly present; drops its entry from the model if that
+    /// has certainly expired.
     pub(super) fn presence(&mut self, key: Key, now: Moment) -> Presence {
         let Some(entry) = self.entries.get(&key) else { return Presence::Absent };
         match entry.expiry {
@@ -97,7 +97,7 @@ impl Model {
         }
     }
 
-    /// Checks whether the value that a read found (or a miss) is possible.
+    /// Checks whether the model allows the value that a read of a key found, or the miss.
     pub(super) fn judge(&mut self, key: Key, found: Option<&[u8]>, now: Moment) -> Checked {
         let presence = self.presence(key, now);
         match (found, self.entries.get(&key)) {
@@ -115,8 +115,8 @@ impl Model {
         }
     }
 
-    /// Checks whether a key may have been found, or missed, by an operation that does not return
-    /// its value.
+    /// Checks whether the model allows that an operation found a key, or missed it, if the operation does not return
+    /// the value.
     pub(super) fn judge_presence(&mut self, key: Key, is_found: bool, now: Moment) -> Checked {
         let presence = self.presence(key, now);
         if !is_found {
@@ -158,14 +158,14 @@ impl Model {
         }
     }
 
-    /// Drops an entry from the model; if it has expired, the cache may still count it.
+    /// Drops the entry of a key from the model; if it has expired, the cache may still count it.
     pub(super) fn remove(&mut self, key: Key) {
         let removed = self.entries.remove(&key);
         self.expired += u64::from(removed.is_some_and(|entry| entry.expiry.is_some()));
     }
 
-    /// Drops an entry that an operation on the last level has not found, and whose copies it has
-    /// deleted; a snapshot may still load it.
+    /// Drops the entry of a key from the model, after an operation on the last level has missed it and deleted its
+    /// copies; a snapshot may still load it.
     pub(super) fn miss(&mut self, key: Key) {
         if self.entries.get(&key).is_some_and(|entry| !entry.is_loading) {
             self.remove(key);
@@ -184,8 +184,8 @@ impl Model {
         }
     }
 
-    /// Records in the model that an entry was found while nothing has to be evicted, so that it
-    /// must stay.
+    /// Records in the model that an entry was found while the cache need not evict anything, so that the entry must
+    /// stay.
     pub(super) fn trust(&mut self, key: Key) {
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.is_certain = true;
@@ -193,14 +193,14 @@ impl Model {
         }
     }
 
-    /// Records in the model that the entries come from a snapshot, which is loaded or being loaded.
+    /// Records in the model whether a snapshot, from which all entries come, is completely loaded.
     pub(super) fn load(&mut self, is_done: bool) {
         for entry in self.entries.values_mut() {
             entry.is_loading = !is_done;
         }
     }
 
-    /// Records in the model that a write may not have been stored.
+    /// Records in the model that the last write of a key may not have been stored.
     pub(super) fn doubt(&mut self, key: Key) {
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.is_certain = false;

@@ -8,10 +8,11 @@ use haypile::{Durability, Ttl};
 use super::key::Key;
 use super::value::Value;
 
-/// A step of a run: an operation on one namespace through one of its handles.
+/// A step of a random run: an operation on one namespace through one of its handles.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
-    /// Number of the step in the run, from 0. Seed and number determine the operation.
+    /// Number of the step in the run, from 0. The run's seed and this number determine the
+    /// operation.
     pub(super) number: u64,
     pub(super) tenant: usize,
     pub(super) handle: usize,
@@ -140,7 +141,8 @@ pub(super) enum Condition {
     Cas(KnownVersion),
 }
 
-/// A choice among the versions that the run has seen of a key.
+/// A choice of a key's version for an operation: the latest one read, an earlier one, or an
+/// invented one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KnownVersion {
     /// The version that was read last.
@@ -151,7 +153,7 @@ pub(super) enum KnownVersion {
     Invented,
 }
 
-/// The lifetime of a computed value: fresh, stale and early times.
+/// The lifetime of a computed value: a TTL, or the times for which it is fresh and stale.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ComputedLife {
     /// The life of a value of `get_or_compute`.
@@ -160,7 +162,7 @@ pub(super) enum ComputedLife {
     Fresh { fresh: Duration, stale: Duration, early: Duration },
 }
 
-/// An event that happens during a computation, before it returns its value.
+/// An event that happens while a value is computed, such as a write of the same key.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Incident {
     None,
@@ -178,7 +180,7 @@ pub(super) enum Incident {
 }
 
 impl Operation {
-    /// Returns the keys that the operation uses.
+    /// Returns the keys that the operation reads or writes.
     pub(super) fn keys(&self) -> Vec<Key> {
         match self {
             Self::Read { key, .. }

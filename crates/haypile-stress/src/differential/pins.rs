@@ -11,7 +11,7 @@ use super::reads::kind_of;
 use super::run::{At, Run};
 use super::value::describe;
 
-/// A value that is held in place, with its bytes at the time of the read.
+/// A value that a run holds in place in the cache, with its bytes at the time of the read.
 pub(super) struct Pin {
     pub(super) key: Key,
     pub(super) value: Rc<[u8]>,
@@ -19,7 +19,8 @@ pub(super) struct Pin {
 }
 
 impl Run {
-    /// Reads a value in place and holds it; the one held longest is released if there are too many.
+    /// Reads a value in place and holds it; releases the value that is held longest if there are
+    /// too many.
     pub(super) fn pin(&mut self, at: At, key: Key, form: PinForm) -> Checked<String> {
         let (cache, bytes) = (self.cache(at), key.bytes());
         let (kept, now) = self.time.of(|| match form {
@@ -58,7 +59,7 @@ impl Run {
         Ok(format!("{} released", pin.key))
     }
 
-    /// Compares one of the held values with the bytes that it had when it was read.
+    /// Compares one of the values held in place with the bytes that it had when it was read.
     pub(super) fn check_a_pin(&mut self, number: u64) -> Checked {
         if self.pins.is_empty() {
             return Ok(());
@@ -68,7 +69,7 @@ impl Run {
         self.pins[which].check()
     }
 
-    /// Compares all held values with the bytes that they had when they were read.
+    /// Compares all values held in place with the bytes that they had when they were read.
     pub(super) fn check_all_pins(&mut self) -> Checked {
         self.tally.pins_compared += self.pins.len() as u64;
         self.pins.iter().try_for_each(Pin::check)

@@ -19,23 +19,22 @@ const SERVER_SLACK: Duration = Duration::from_millis(5);
 /// The bytes that compression can add to a value that it does not shorten.
 const WRAP_BYTES: u64 = 5;
 
-/// The promises of a URL's cache, as far as the test checks them.
+/// The properties that the cache of a URL promises, as far as the test checks them.
 #[derive(Clone, Debug)]
 pub(super) struct Promises {
     kinds: Vec<Kind>,
     pub(super) last: Kind,
-    /// The TTL of entries that are written without one.
+    /// The TTL of entries that are written without a TTL.
     pub(super) ttl: Option<Duration>,
     pub(super) is_write_back: bool,
     pub(super) outlives_its_users: bool,
-    /// Whether entries from before are loaded while the cache is already open.
+    /// Whether a persistent cache loads the entries of earlier processes while it is already open.
     pub(super) loads_later: bool,
-    /// The rule for missing entries that the user has chosen, in place of the default for the kind
-    /// of cache.
+    /// The user's rule for which entries may be missing, in place of the default for the kind of cache.
     pub(super) retention: Option<Retention>,
 }
 
-/// A rule for which entries may be missing.
+/// A rule for which entries may be missing from the cache: none, or any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retention {
     /// No entry may be missing, whatever its size.
@@ -57,7 +56,7 @@ impl Promises {
         }
     }
 
-    /// Whether all levels use the clock of the test.
+    /// Whether all levels of the cache use the clock of the test.
     pub(super) fn clock_is_ours(&self) -> bool {
         !self.kinds.iter().any(|kind| matches!(kind, Kind::Redis | Kind::Memcached))
     }
@@ -70,12 +69,12 @@ impl Promises {
         self.last != Kind::Redis
     }
 
-    /// Whether a read reports the remaining lifetime of an entry with a TTL.
+    /// Whether a read from the cache reports the remaining lifetime of an entry with a TTL.
     pub(super) fn reports_lives(&self) -> bool {
         matches!(self.last, Kind::Memory | Kind::File)
     }
 
-    /// Returns the coarsest unit in which a level counts lifetimes.
+    /// Returns the coarsest unit in which a level of the cache counts lifetimes.
     pub(super) fn coarsest(&self) -> Duration {
         let of = |kind: &Kind| match kind {
             Kind::Nothing | Kind::Memory => Duration::ZERO,
@@ -89,17 +88,17 @@ impl Promises {
         self.last != Kind::Memcached
     }
 
-    /// Whether `len` counts exactly the entries of this store.
+    /// Whether the cache's `len` counts exactly the entries of this store.
     pub(super) fn counts_entries(&self) -> bool {
         self.last != Kind::Memcached
     }
 
-    /// Whether expired entries are no longer counted after an operation has read them.
+    /// Whether the cache no longer counts expired entries after an operation has read them.
     pub(super) fn drops_expired_entries(&self) -> bool {
         matches!(self.last, Kind::Memory | Kind::Nothing)
     }
 
-    /// Whether versions stay valid after the cache is closed and opened again.
+    /// Whether versions of entries stay valid after the cache is closed and opened again.
     pub(super) fn keeps_versions(&self) -> bool {
         self.last != Kind::Memory
     }
@@ -124,7 +123,7 @@ impl Promises {
         Some(Expiry { latest_ns: expiry.latest_ns + rounded_ns, ..expiry })
     }
 
-    /// Returns a lower bound on the bytes that an entry counts against the store's capacity.
+    /// Returns a lower bound on the bytes that an entry takes of the store's capacity.
     pub(super) fn cost_bytes(&self, key_bytes: usize, value_bytes: usize) -> u64 {
         let (key_bytes, value_bytes) = (key_bytes as u64, value_bytes as u64 + WRAP_BYTES);
         match self.last {

@@ -1,10 +1,10 @@
 //! Numbers of steps as text: `3,17-20`.
 
-/// Numbers of steps, in ascending order.
+/// Numbers of a run's steps, in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ranges(pub(crate) Vec<u64>);
 
-/// Returns numbers as text, with consecutive ones as ranges.
+/// Returns numbers of steps as text, with consecutive ones as ranges, such as `1,4-7`.
 pub(crate) fn format(numbers: &[u64]) -> String {
     let runs = numbers.chunk_by(|one, next| one + 1 == *next);
     let texts: Vec<String> = runs
@@ -16,7 +16,7 @@ pub(crate) fn format(numbers: &[u64]) -> String {
     texts.join(",")
 }
 
-/// Parses a list of numbers and ranges.
+/// Parses a list of numbers and ranges of steps, such as `1,4-7`.
 ///
 /// # Errors
 ///

@@ -98,7 +98,7 @@ impl Run {
         Ok(is_found.to_string())
     }
 
-    /// Reads a key as another process would, which sees only the last level.
+    /// Reads a key from the last level of the cache alone, as another process would.
     pub(super) fn read_below(&mut self, at: At, key: Key) -> Checked<String> {
         let Some(below) = self.tenants[at.tenant].below.clone() else {
             return Ok("there is one level".to_owned());
@@ -122,7 +122,7 @@ impl Run {
         Ok(format!("refused: {}", kind_of(error)))
     }
 
-    /// Checks the value that a read has found against the model.
+    /// Checks the value that a read has found against the model of the cache.
     pub(super) fn judge_found(
         &mut self,
         at: At,
@@ -200,7 +200,7 @@ impl Run {
     }
 }
 
-/// Returns the kind of an error as text, without its message.
+/// Returns the kind of a cache's error as text, without its message.
 pub(super) fn kind_of(error: &Error) -> String {
     let text = format!("{error:?}");
     text.split([' ', '{', '(']).next().unwrap_or_default().to_owned()

@@ -38,28 +38,28 @@ pub(super) struct Run {
     /// Whether any entry had to be evicted since the cache was opened.
     pub(super) was_full: bool,
     pub(super) tally: Tally,
-    /// The cache under test; it is dropped last, because that removes the directory.
+    /// The cache under test; it is dropped last, because that removes its directory.
     pub(super) target: Target,
 }
 
-/// The refusals of operations that do not fail a run.
+/// The kinds of refused operations (busy or full) that do not fail a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Allowed {
     pub(crate) busy: bool,
     pub(crate) full: bool,
 }
 
-/// A user of the cache with a separate namespace, who sees no entries of others.
+/// A user of the cache with a separate namespace, which sees no entries of other users.
 pub(super) struct Tenant {
     url: CacheUrl,
     pub(super) handles: Vec<Handle>,
-    /// The last level of a cache of several, opened separately.
+    /// The last level of the cache, opened separately, if the cache has several levels.
     pub(super) below: Option<Cache>,
     pub(super) model: Model,
     pub(super) versions: Versions,
 }
 
-/// One handle: an opening of the cache.
+/// One opening of the cache (a handle), with bounds on its statistics.
 pub(super) struct Handle {
     pub(super) cache: Cache,
     pub(super) counts: Counts,
@@ -102,7 +102,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Opens all handles of the run.
+    /// Opens all handles of the run on the cache.
     pub(super) fn open(&mut self) -> Fallible<()> {
         let (clock, seed) = (self.time.for_caches(), self.hash_seed);
         let open = |url: &CacheUrl| target::open(url, clock.clone(), seed).map(Cache::new);
@@ -121,7 +121,7 @@ impl Run {
         Ok(())
     }
 
-    /// Performs a step on the cache and on the model; returns the outcome as text.
+    /// Performs an operation on the cache and on the model; returns the outcome as text.
     pub(super) fn perform(&mut self, step: &Step) -> Checked<String> {
         let at = At { tenant: step.tenant, handle: step.handle };
         let outcome = match &step.operation {
@@ -157,7 +157,8 @@ impl Run {
         Ok(outcome)
     }
 
-    /// Checks, at the end of a run, everything that no step has checked since it was written.
+    /// Checks, at the end of a run, all entries, values held in place and the free room of the
+    /// cache.
     pub(super) fn finish(&mut self) -> Checked {
         self.check_all_pins()?;
         for tenant in 0..self.tenants.len() {
@@ -192,7 +193,7 @@ impl Run {
         self.promises.expiry(now, ttl)
     }
 
-    /// Records that a value was stored.
+    /// Records in the model that a value was stored.
     pub(super) fn stored(&mut self, at: At, key: Key, value: Rc<[u8]>, expiry: Option<Expiry>) {
         self.model(at).put(key, value, expiry);
         if !self.fits() {
@@ -201,7 +202,7 @@ impl Run {
         }
     }
 
-    /// Records that an entry was found.
+    /// Records in the model that an entry was found.
     pub(super) fn seen(&mut self, at: At, key: Key) {
         // An upper level may have what is not in the last one any more.
         if self.promises.levels() == 1 && self.fits() {
@@ -223,7 +224,8 @@ impl Run {
         entries_bytes + pins_bytes <= kept_bytes
     }
 
-    /// Checks whether a refusal was allowed. `value_bytes` and `ttl` are those of a write.
+    /// Checks whether the cache was allowed to refuse an operation with this error. `value_bytes`
+    /// and `ttl` are those of a write.
     pub(super) fn judge_refusal(
         &mut self,
         at: At,
@@ -243,7 +245,8 @@ impl Run {
         wrong!(key, "it was refused: {error}")
     }
 
-    /// Whether the documentation names a reason for this refusal.
+    /// Whether the documentation names a reason for which the cache may refuse an operation with
+    /// this error.
     pub(super) fn may_refuse(
         &self,
         at: At,
@@ -271,7 +274,8 @@ impl Run {
         }
     }
 
-    /// Checks whether a call with arguments beyond a limit may have been accepted.
+    /// Checks whether the cache was allowed to accept a call, which it is not if an argument is
+    /// beyond a limit.
     pub(super) fn judge_acceptance(
         &mut self,
         at: At,
@@ -311,7 +315,7 @@ impl Tenant {
     }
 }
 
-/// The position of a step: the namespace and the handle that perform it.
+/// The namespace and the handle that perform an operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
     pub(super) tenant: usize,

@@ -7,8 +7,8 @@ use anyhow::Result;
 use super::{Failure, Plan, attempt, generator};
 use crate::watch::{Watch, is_interrupted};
 
-/// Shortens a failing run as long as it still fails: first to the last few steps, then without
-/// those on other keys, then by ever smaller parts (delta debugging: A. Zeller, R. Hildebrandt,
+/// Shortens a failing run as long as it still fails: first to the last few steps, then without the
+/// steps on other keys, then by ever smaller parts (delta debugging: A. Zeller, R. Hildebrandt,
 /// "Simplifying and Isolating Failure-Inducing Input", IEEE Transactions on Software Engineering
 /// 2002). It ends when no single step can be left out, or when the time for it is over.
 pub(super) fn shorten(plan: &Plan, failure: Failure, watch: &mut Watch) -> Result<Failure> {

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-/// Counts of a run's operations, by their outcomes.
+/// Counts of the operations of a run, by their outcomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Tally {
-    /// The number of steps that were performed.
+    /// The number of operations that were performed.
     pub(crate) operations: u64,
     /// The number of reads that found a value.
     pub(crate) hits: u64,
@@ -13,9 +13,9 @@ pub(crate) struct Tally {
     pub(crate) misses: u64,
     /// The number of values that were stored.
     pub(crate) stored: u64,
-    /// The number of calls that were refused because another process was in the way.
+    /// The number of operations that the cache refused because another process was in the way.
     pub(crate) busy: u64,
-    /// The number of calls that were refused because there was no room.
+    /// The number of operations that the cache refused because it had no room.
     pub(crate) full: u64,
     /// The number of comparisons of values held in place with their earlier bytes.
     pub(crate) pins_compared: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Adds the counts of another run's operations.
+    /// Adds the counts of another run's operations to these.
     pub(crate) fn add(&mut self, other: &Self) {
         self.operations += other.operations;
         self.hits += other.hits;

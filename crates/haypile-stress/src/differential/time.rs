@@ -27,7 +27,7 @@ impl Time {
         Self::System(SystemClock::new())
     }
 
-    /// Returns the clock for the caches under test; `None` for the system's.
+    /// Returns the clock for the caches under test; `None` if they use the system's.
     pub(super) fn for_caches(&self) -> Option<Arc<dyn Clock>> {
         match self {
             Self::Manual(clock) => Some(Arc::clone(clock) as Arc<dyn Clock>),
@@ -42,7 +42,7 @@ impl Time {
         }
     }
 
-    /// Returns the current time, as bounds.
+    /// Returns the current time of the run's clock, as bounds.
     pub(super) fn now(&self) -> Moment {
         Moment::at(self.now_ns())
     }
@@ -63,7 +63,7 @@ impl Time {
     }
 }
 
-/// Bounds on a time, in nanoseconds of the run's clock.
+/// Bounds on a moment in time, in nanoseconds of the run's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
     pub(super) earliest_ns: u64,
@@ -76,7 +76,8 @@ impl Moment {
     }
 }
 
-/// Bounds on the expiry of an entry: it is present before the first, and absent from the second on.
+/// Bounds on the expiry of an entry: it is present before the earliest time, and absent from the
+/// latest on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Expiry {
     pub(super) earliest_ns: u64,

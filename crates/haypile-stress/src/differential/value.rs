@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use crate::filler;
 
-/// First bytes of values that have a meaning to a part of the engine, or to the protocol of a
-/// server.
+/// First bytes of values that a part of the engine, or the protocol of a server, could mistake for
+/// its own.
 pub(super) const HEADS: [&[u8]; 12] = [
     // Marks of compress=: stored, LZ4, Zstandard, and a method that nobody has.
     b"\xF9hp\xF9",
@@ -24,15 +24,15 @@ pub(super) const HEADS: [&[u8]; 12] = [
     b"\0\0\0\0\0\0\0\0",
 ];
 
-/// Last bytes of values that have a meaning: trailers of copies in upper levels, whose mark is
-/// `hpt`.
+/// Last bytes of values that the engine could mistake for its own: trailers of copies in upper
+/// levels, whose mark is `hpt`.
 pub(super) const TAILS: [&[u8]; 3] = [
     b"hpt",
     b"\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01hpt",
     b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x06hpt",
 ];
 
-/// The description of a random value.
+/// The description of a random value, from which its bytes are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     /// A value of decimal digits.

@@ -15,7 +15,7 @@ pub(super) struct Versions {
     writes: HashMap<(Key, Version), u64>,
 }
 
-/// A version chosen for a call, with the write that it belongs to; `None` if it belongs to none.
+/// A version chosen for an operation, with the write that made it; `None` if no write did.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chosen {
     pub(super) version: Version,
@@ -23,8 +23,8 @@ pub(super) struct Chosen {
 }
 
 impl Versions {
-    /// Records the version number that the cache gave to a write of a key; an error if two writes
-    /// have the same, or if the number changed without a write.
+    /// Records the version that the cache reported for a write of a key; returns an error if two
+    /// writes have the same version, or if the version changed without a write.
     pub(super) fn saw(&mut self, key: Key, version: Version, write: u64) -> Checked {
         let versions = self.by_key.entry(key).or_default();
         if let Some((last, last_write)) = versions.last()
@@ -42,7 +42,7 @@ impl Versions {
         Ok(())
     }
 
-    /// Returns a version of a key for a call, as chosen by `known`.
+    /// Returns a version of a key for an operation, as chosen by `known`.
     pub(super) fn choose(&self, key: Key, known: KnownVersion) -> Chosen {
         let versions = self.by_key.get(&key).map_or(&[][..], Vec::as_slice);
         let chosen = match known {

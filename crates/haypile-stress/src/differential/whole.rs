@@ -18,8 +18,7 @@ const LONGEST_CHECKED_BYTES: u64 = 8 << 20;
 const KEY_ROOM_BYTES: usize = 64;
 
 impl Run {
-    /// Reads every key, and compares the entries with those that the cache lists, counts and sums
-    /// up.
+    /// Reads every key, and compares the entries with those that the cache lists, counts and sums up in bytes.
     pub(super) fn census(&mut self, at: At, page: usize) -> Checked<String> {
         if self.promises.loads_later {
             // Nothing can be counted before all is loaded.
@@ -143,7 +142,7 @@ impl Run {
         }
     }
 
-    /// Checks that no room was lost: an empty cache of one level holds the longest value that it takes.
+    /// Checks that the cache has lost no room: an empty cache of one level can hold the longest value that it accepts.
     pub(super) fn check_room(&mut self) -> Checked {
         let is_own = matches!(self.promises.last, Kind::Memory | Kind::File);
         if !is_own || self.promises.levels() > 1 || self.promises.retention.is_some() {
@@ -195,7 +194,7 @@ impl Run {
         }
     }
 
-    /// Closes all handles, checks that they are closed, and opens the cache again.
+    /// Closes all handles of the cache, checks that they are closed, and opens the cache again.
     pub(super) fn reopen(&mut self, at: At, writes: &[Write]) -> Checked<String> {
         for write in writes {
             self.write(at, write, WriteForm::Set)?;

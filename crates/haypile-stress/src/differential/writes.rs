@@ -18,14 +18,14 @@ use crate::target::Kind;
 /// The most reservations that are kept at once.
 const MOST_RESERVATIONS: usize = 3;
 
-/// A reserved write that a later step commits or drops.
+/// A reserved write (`reserve`) that a later step commits or drops.
 pub(super) struct KeptReservation {
     at: At,
     write: Prepared,
     reservation: OwnedReservation,
 }
 
-/// A write whose value and options have been decided.
+/// A write whose random value and options have been decided.
 #[derive(Clone)]
 pub(super) struct Prepared {
     key: Key,

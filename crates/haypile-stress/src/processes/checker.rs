@@ -36,7 +36,7 @@ pub(super) struct Checker {
     seen: Vec<AtomicU64>,
 }
 
-/// The knowledge of a key before a read begins.
+/// The state of a key as it was known before a read of the key began.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     pub(super) entry: Entry,
@@ -44,7 +44,7 @@ pub(super) struct Before {
     us: u64,
 }
 
-/// The result of checking a read: right, wrong or lost.
+/// The result of checking the value that a read found: right, wrong or lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Judgement {
     Right,
@@ -55,7 +55,7 @@ pub(super) enum Judgement {
 }
 
 impl Checker {
-    /// Returns the checker of a process; the driver has no number.
+    /// Creates the checker of a process's reads; `process` is its number, and `None` for the driver.
     pub(super) fn new(plan: &Plan, target: &Target, process: Option<u64>) -> Self {
         let own = match process.filter(|process| *process < plan.writers) {
             Some(process) => process * plan.threads..(process + 1) * plan.threads,
@@ -85,13 +85,13 @@ impl Checker {
         self.own.contains(&self.owner(key))
     }
 
-    /// Returns what is known about a key now. Must be called before the cache is read.
+    /// Returns the known state of a key. Must be called before the cache is read.
     pub(super) fn before(&self, ledger: &Ledger, key: u64) -> io::Result<Before> {
         let seen = self.seen[index(key)].load(Ordering::SeqCst);
         Ok(Before { entry: ledger.read(key)?, seen, us: now_us() })
     }
 
-    /// Checks the value that a read has found.
+    /// Checks the value that a read of a key has found, or the miss.
     pub(super) fn judge(
         &self,
         ledger: &Ledger,
@@ -111,7 +111,7 @@ impl Checker {
         })
     }
 
-    /// Whether an entry may have expired.
+    /// Whether the entry of a key may have expired by now.
     pub(super) fn may_have_expired(&self, entry: &Entry) -> bool {
         now_us().saturating_add(self.slack_us) >= entry.expires_from_us
     }

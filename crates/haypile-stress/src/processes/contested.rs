@@ -18,7 +18,7 @@ use super::thread::Thread;
 const SHORT_LIFE: Duration = Duration::from_millis(20);
 
 impl Thread<'_> {
-    /// Increments a counter that all writers share, and records that.
+    /// Increments a counter that all writers share, and records the increment.
     pub(super) fn increment(&mut self) -> io::Result<()> {
         let number = self.random.random_range(0..SHARED_KEYS);
         let counted = Counted::Counter(number);
@@ -50,7 +50,7 @@ impl Thread<'_> {
         Ok(())
     }
 
-    /// Changes a value that all writers share by compare-and-swap, and records that.
+    /// Changes a value that all writers share by compare-and-swap, and records the change.
     pub(super) fn swap(&mut self) -> io::Result<()> {
         let number = self.random.random_range(0..SHARED_KEYS);
         let (counted, name) = (Counted::Swapped(number), Name::Swapped(number));

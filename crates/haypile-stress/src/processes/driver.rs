@@ -47,8 +47,7 @@ pub(crate) struct Report {
     #[serde(flatten)]
     pub(crate) tally: Tally,
     pub(crate) sets_per_second: f64,
-    /// The share of reads that found a value, among those that should have; `None` without such
-    /// reads.
+    /// The share of reads that found a value, among those of keys that should have one; `None` without such reads.
     pub(crate) hit_ratio: Option<f64>,
     /// Whether the test found nothing wrong.
     pub(crate) is_right: bool,
@@ -402,8 +401,8 @@ fn describe_end(number: usize, status: ExitStatus, child: &mut Child) -> String 
     format!("process {number} ended by itself ({status}): {}", text.trim())
 }
 
-/// Compares everything in the cache with the recorded writes, when nobody changes it; returns what
-/// is wrong.
+/// Compares all entries of the cache with the recorded writes, while no process changes it; returns descriptions of
+/// what is wrong.
 pub(super) fn audit(plan: &Plan, target: &Target, cache: &Cache) -> Result<Vec<String>> {
     let (ledger, checker) = (Ledger::open(plan)?, Checker::new(plan, target, None));
     let mut findings = Vec::new();

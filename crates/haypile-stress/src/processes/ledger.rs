@@ -22,28 +22,30 @@ const REMEMBERED: usize = 4;
 /// The time of a read of the ledger after which a part of it is taken for damaged.
 const READ_ATTEMPTS: u32 = 10_000;
 
-/// The expiry of an entry that never expires, in microseconds.
+/// The recorded expiry of an entry that never expires, in microseconds.
 pub(super) const NEVER_US: u64 = u64::MAX;
 
-/// A state of a key that one thread alone writes.
+/// The state of a key that one thread alone writes: the last write or deletion, and whether the
+/// entry is present.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
-    /// The number of the write or deletion that made the state; 0 before the first.
+    /// The number of the key's write or deletion that made the state; 0 before the first.
     pub(super) sequence: u64,
     pub(super) is_there: bool,
 }
 
-/// The record of a key that one thread alone writes.
+/// The record of the writes of a key that one thread alone writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// The state after the operation in progress; the acknowledged one if there is none.
+    /// The state of the key after the operation in progress; the acknowledged state if there is
+    /// none.
     pub(super) attempted: State,
     pub(super) acknowledged: State,
     /// Bounds on the time at which the entry expires, in microseconds of the time of day.
     pub(super) expires_from_us: u64,
     pub(super) expires_until_us: u64,
-    /// The latest acknowledged writes: the sequence number of each, and the time by which it was
-    /// acknowledged.
+    /// The latest acknowledged writes of the key: the sequence number of each, and the time by
+    /// which it was acknowledged.
     pub(super) history: [(u64, u64); REMEMBERED],
 }
 
@@ -54,7 +56,8 @@ pub(super) struct Count {
     pub(super) acknowledged: u64,
 }
 
-/// A kind of key that all writers share, and whose changes are counted.
+/// A key that all writers share, and whose changes are counted: a counter, or a value changed by
+/// compare-and-swap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
     Counter(u64),
@@ -82,7 +85,7 @@ impl Default for Entry {
 }
 
 impl Entry {
-    /// Returns this record with the attempted state acknowledged.
+    /// Returns this record of a key with the attempted state acknowledged.
     pub(super) fn acknowledge(mut self) -> Self {
         if self.attempted.sequence != self.acknowledged.sequence {
             self.history.rotate_right(1);
@@ -91,13 +94,13 @@ impl Entry {
         Self { acknowledged: self.attempted, ..self }
     }
 
-    /// Returns the sequence number of the next write or deletion.
+    /// Returns the sequence number of the key's next write or deletion.
     pub(super) fn next_sequence(&self) -> u64 {
         self.attempted.sequence.max(self.acknowledged.sequence) + 1
     }
 
-    /// Returns the time from which a value with this sequence number was certainly outdated, as far
-    /// as the record remembers.
+    /// Returns the time from which the key's value with this sequence number was certainly
+    /// outdated, as far as the record remembers.
     pub(super) fn superseded_us(&self, sequence: u64) -> Option<u64> {
         let later = self.history.iter().filter(|(other, _)| *other > sequence);
         later.map(|(_, acknowledged_us)| *acknowledged_us).min()
@@ -184,7 +187,7 @@ impl Ledger {
         self.write_words(self.count_at(writer, counted), &words)
     }
 
-    /// Returns the sum of a counted kind of changes over all writers.
+    /// Returns the number of changes that all writers together have made to a shared key.
     pub(super) fn sum(&self, counted: Counted) -> io::Result<Count> {
         let mut sum = Count::default();
         for writer in 0..self.writing_threads {

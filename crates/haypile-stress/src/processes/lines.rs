@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tally::Tally;
 
-/// A line that a process prints for the driver.
+/// A line that a stressing process prints for the driver: counts, or a wrong answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Line {
@@ -16,8 +16,8 @@ pub(super) enum Line {
     Finding(String),
 }
 
-/// Whether a finding is new, and fewer than `most` of its kind are known: other kinds may be more
-/// important. The kind is the text before the first colon.
+/// Whether a finding (a wrong answer of the cache) is new, and fewer than `most` of its kind are
+/// known: other kinds may be more important. The kind is the text before the first colon.
 pub(super) fn is_news(findings: &[String], text: &str, most: usize) -> bool {
     let kind = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
     let of_its_kind = findings.iter().filter(|finding| kind(finding) == kind(text)).count();
@@ -25,7 +25,7 @@ pub(super) fn is_news(findings: &[String], text: &str, most: usize) -> bool {
 }
 
 impl Line {
-    /// Prints the line with one system call, so that a kill leaves it whole or out.
+    /// Prints the line for the driver with one system call, so that a kill leaves it whole or out.
     pub(super) fn write(&self) -> io::Result<()> {
         let mut text = serde_json::to_vec(self).map_err(io::Error::other)?;
         text.push(b'\n');
@@ -34,7 +34,7 @@ impl Line {
         output.flush()
     }
 
-    /// Parses a line; `None` for one that a kill has cut off.
+    /// Parses a line of a stressing process; `None` for one that a kill has cut off.
     pub(super) fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }

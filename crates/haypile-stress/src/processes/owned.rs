@@ -32,7 +32,7 @@ struct Attempt {
 }
 
 impl Thread<'_> {
-    /// Writes keys that only this thread writes, in one of several ways.
+    /// Writes keys that only this thread writes, by one of several kinds of calls.
     pub(super) fn set(&mut self) -> io::Result<()> {
         match self.random.random_range(0..12) {
             0 => self.set_many(),
@@ -179,7 +179,7 @@ impl Thread<'_> {
         }
     }
 
-    /// Whether a just-read entry that only this thread writes may have been evicted or expired.
+    /// Whether an entry that only this thread writes may have been evicted or expired.
     pub(super) fn may_be_gone(&self, entry: &Entry) -> bool {
         !self.shared.plan.keeps_all() || self.shared.checker.may_have_expired(entry)
     }
@@ -302,7 +302,8 @@ impl Thread<'_> {
         Ok(true)
     }
 
-    /// Records the length of an entry that only this thread writes, or that there is none.
+    /// Records the length of the entry of a key that only this thread writes, or that there is no
+    /// entry.
     pub(super) fn note_live(&mut self, key: u64, bytes: Option<usize>) {
         let bytes = bytes.map(|bytes| bytes as u64 + METADATA_BYTES);
         let before = match bytes {

@@ -18,41 +18,41 @@ pub(super) const PLAN_VARIABLE: &str = "HAYPILE_STRESS_PLAN";
 /// The settings of a test with many processes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
-    /// URL of the cache; `{dir}` stands for the directory of the test.
+    /// URL of the cache under test; `{dir}` stands for the directory of the test.
     pub(crate) url: String,
     /// The test's directory, which contains the record of writes; the driver sets it.
     pub(crate) directory: PathBuf,
     pub(crate) seed: u64,
-    /// The time after which the processes end.
+    /// The time after which the processes of the test end.
     pub(crate) time: Duration,
     /// The number of operations of all writing processes after which all end; `None` for no limit.
     pub(crate) steps: Option<u64>,
-    /// The number of processes that write and read.
+    /// The number of processes that write and read the cache.
     pub(crate) writers: u64,
-    /// The number of processes that only read.
+    /// The number of processes that only read the cache.
     pub(crate) readers: u64,
     /// The number of threads of each process.
     pub(crate) threads: u64,
-    /// The number of keys that each writing thread has for itself.
+    /// The number of keys that each writing thread alone writes.
     pub(crate) keys: u64,
     pub(crate) least_value_bytes: u64,
     pub(crate) most_value_bytes: u64,
-    /// The number of values that each thread holds in place.
+    /// The number of values that each thread holds in place in the cache.
     pub(crate) pins: usize,
-    /// The bound on all live entries in bytes, with which no entry may be missing; `None` if
-    /// entries may be evicted.
+    /// The largest total size of live entries in bytes, up to which no entry may be missing; `None`
+    /// if entries may be evicted.
     pub(crate) live_bytes: Option<u64>,
     /// The number of processes to kill, at times spread over the test.
     pub(crate) kills: u64,
     pub(crate) stops: u64,
     pub(crate) longest_stop: Duration,
-    /// The kinds of operations to perform; all if empty.
+    /// The kinds of operations to perform in the test; all if empty.
     pub(crate) operations: Vec<OperationKind>,
     pub(crate) denies_busy: bool,
     pub(crate) denies_full: bool,
 }
 
-/// Kinds of operations that a test can be limited to.
+/// A kind of operation that a test can be limited to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum OperationKind {
@@ -84,7 +84,7 @@ impl Plan {
         self.writers * self.threads
     }
 
-    /// Returns the number of keys that one thread alone writes.
+    /// Returns the number of keys that have one writing thread each.
     pub(super) fn owned_keys(&self) -> u64 {
         self.writing_threads() * self.keys
     }
@@ -93,7 +93,7 @@ impl Plan {
         self.writers + self.readers
     }
 
-    /// Whether no entry may be missing from the cache.
+    /// Whether the test requires that no entry is missing from the cache.
     pub(super) fn keeps_all(&self) -> bool {
         self.live_bytes.is_some()
     }

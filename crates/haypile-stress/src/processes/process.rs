@@ -33,14 +33,15 @@ pub(super) struct Shared {
     pub(super) checker: Checker,
     pub(super) counters: Counters,
     pub(super) cache: Cache,
-    /// Hashes of the values that were successfully added, plus 1; 0 if none was seen.
+    /// For each key that all writers try to add, the hash of the value that was successfully added,
+    /// plus 1; 0 if none was seen.
     pub(super) added: Vec<AtomicU64>,
     pub(super) computed: Vec<AtomicU64>,
     pub(super) is_over: AtomicBool,
     findings: Mutex<Vec<String>>,
 }
 
-/// The possible effect of a refused operation: none or unknown.
+/// The possible effect of an operation that the cache refused: none or unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     /// Nothing has changed, as the documents say.
@@ -49,7 +50,7 @@ pub(super) enum Refused {
     Unknown,
 }
 
-/// Performs the operations of one process, until its standard input ends.
+/// Performs the operations of one stressing process, until its standard input ends.
 ///
 /// # Errors
 ///
@@ -120,7 +121,7 @@ impl Shared {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Prints a finding for the driver, once.
+    /// Prints a finding (a wrong answer of the cache) for the driver, once.
     pub(super) fn finding(&self, text: &str) {
         let mut findings = self.findings.lock().expect("no thread panics with it");
         if lines::is_news(&findings, text, MOST_FINDINGS) {
@@ -139,7 +140,7 @@ impl Shared {
         self.finding(&format!("lost: {text}"));
     }
 
-    /// Counts and reports a read that was wrong or lost.
+    /// Counts and reports a read whose value was wrong or lost.
     pub(super) fn note(&self, judgement: &Judgement) {
         match judgement {
             Judgement::Right => {}
@@ -148,7 +149,7 @@ impl Shared {
         }
     }
 
-    /// Counts an operation that was refused.
+    /// Counts an operation that the cache refused with this error.
     pub(super) fn refused(&self, error: &Error) -> Refused {
         match error {
             Error::Busy { .. } => {

@@ -11,13 +11,13 @@ use super::record::{Name, Record};
 use super::tally::count;
 use super::thread::Thread;
 
-/// The largest number of keys in one call.
+/// The largest number of keys in one call of a test.
 pub(super) const MOST_KEYS: usize = 8;
 
 /// Of this number of chances, a thread that keeps all the values it may takes one to release a value.
 const ONE_IS_RELEASED_IN: u64 = 64;
 
-/// A value that a thread holds in place.
+/// A value that a thread holds in place in the cache.
 pub(super) struct Pin {
     record: Record,
     kept: OwnedPinned,
@@ -107,7 +107,7 @@ impl Thread<'_> {
         }
     }
 
-    /// Compares one of the held values, chosen at random, with its expected bytes.
+    /// Compares one of the values held in place, chosen at random, with its expected bytes.
     pub(super) fn check_a_pin(&mut self) {
         if !self.pins.is_empty() && self.one_in(4) {
             let which = self.random.random_range(0..self.pins.len());
@@ -126,7 +126,7 @@ impl Thread<'_> {
         }
     }
 
-    /// Lists and counts all entries, and checks the result.
+    /// Lists and counts all entries of the cache, and checks the result.
     pub(super) fn census(&mut self) -> io::Result<()> {
         let shared = self.shared;
         let counted = shared.cache.len().and_then(|_| shared.cache.stats());

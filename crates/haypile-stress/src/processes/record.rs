@@ -2,13 +2,13 @@
 
 use crate::filler::{self, mix};
 
-/// The length of a value's header: key, sequence number and length, of 8 bytes each.
+/// The length of a test value's header in bytes: key, sequence number and length, of 8 bytes each.
 pub(super) const HEADER_BYTES: usize = 24;
 
 /// The longest value that keys of all writers have.
 const SHARED_VALUE_BYTES: u64 = 200;
 
-/// The name of a key in a test.
+/// The name of a key in a test, by the way in which processes write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
     /// A key that one thread owns and that no other thread writes.
@@ -24,7 +24,7 @@ pub(super) enum Name {
 }
 
 impl Name {
-    /// Returns the bytes of the key.
+    /// Returns the bytes of the named key.
     pub(super) fn key(self) -> Vec<u8> {
         match self {
             // Of many lengths.
@@ -52,7 +52,7 @@ impl Name {
     }
 }
 
-/// The content of a value: its bytes follow from its key, its sequence number and its length.
+/// The content of a test value: its bytes follow from its key, its sequence number and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) name: Name,
@@ -61,13 +61,14 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Returns the value of a key with one writer; its length is drawn between two bounds.
+    /// Creates the content of the value of a key with one writer; its length is drawn between two
+    /// bounds.
     pub(super) fn owned(key: u64, sequence: u64, least_bytes: u64, most_bytes: u64) -> Self {
         let bits = mix(mix(key) ^ sequence);
         Self::with(Name::Owned(key), sequence, least_bytes + bits % (most_bytes - least_bytes + 1))
     }
 
-    /// Creates the record of a short value, for a key that all writers share.
+    /// Creates the content of a short value, for a key that all writers share.
     pub(super) fn shared(name: Name, sequence: u64) -> Self {
         Self::with(name, sequence, mix(sequence) % (SHARED_VALUE_BYTES + 1))
     }
@@ -77,7 +78,7 @@ impl Record {
         Self { name, sequence, bytes }
     }
 
-    /// Writes the bytes of the value.
+    /// Writes the bytes of the test value into `value`.
     pub(super) fn write(self, value: &mut [u8]) {
         let (header, body) = value.split_at_mut(HEADER_BYTES);
         let numbers = [self.name.number(), self.sequence, self.bytes as u64];
@@ -87,14 +88,14 @@ impl Record {
         body.copy_from_slice(self.body());
     }
 
-    /// Returns the bytes of the value.
+    /// Returns the bytes of the test value.
     pub(super) fn to_vec(self) -> Vec<u8> {
         let mut value = vec![0; self.bytes];
         self.write(&mut value);
         value
     }
 
-    /// Parses a value of a key, and checks every byte of it.
+    /// Parses the value of a key, and checks every byte of it.
     ///
     /// # Errors
     ///

@@ -16,14 +16,14 @@ macro_rules! counts {
         }
 
         impl Tally {
-            /// Adds the counts of another process.
+            /// Adds the counts of another process to these.
             pub(super) fn add(&mut self, other: &Self) {
                 $(self.$name += other.$name;)+
                 self.longest_us = self.longest_us.max(other.longest_us);
             }
         }
 
-        /// The counters of a process, which its threads increment.
+        /// The counters of a stressing process, which its threads increment.
         #[derive(Debug, Default)]
         pub(super) struct Counters {
             $(pub(super) $name: AtomicU64,)+
@@ -66,7 +66,7 @@ counts! {
     lost,
 }
 
-/// Adds one to a counter.
+/// Adds one to a counter of operations.
 pub(super) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }

@@ -26,7 +26,7 @@ pub(super) struct Thread<'a> {
     pub(super) shared: &'a Shared,
     pub(super) number: u64,
     pub(super) random: ChaCha8Rng,
-    /// The bytes of this thread's live entries by key; `live_bytes` is their sum.
+    /// The size in bytes of each live entry that this thread wrote, by key; `live_bytes` is their sum.
     pub(super) live: HashMap<u64, u64>,
     pub(super) live_bytes: u64,
     pub(super) pins: VecDeque<Pin>,
@@ -44,7 +44,7 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// Performs operations until the test is over.
+    /// Performs random operations on the cache until the test is over.
     ///
     /// # Errors
     ///
@@ -185,7 +185,7 @@ impl<'a> Thread<'a> {
         self.owned(index)
     }
 
-    /// Returns a random key of any writer.
+    /// Returns a random key among those of all writers.
     pub(super) fn any_key(&mut self) -> u64 {
         let owner = self.random.random_range(0..self.shared.plan.writing_threads());
         let index = self.skewed(self.shared.plan.keys);
