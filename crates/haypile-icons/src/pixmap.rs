@@ -12,8 +12,8 @@ const MAGIC: [u8; 8] = *b"hpxmap01";
 /// Magic, width, height, length of the path, stamp, day.
 const HEAD_BYTES: usize = 8 + 4 + 4 + 4 + STAMP_BYTES + 4;
 
-/// A picture: rows from top to bottom, pixels from left to right, four bytes each: red, green, blue,
-/// alpha, the colours multiplied by alpha.
+/// A picture in memory: rows from top to bottom, pixels from left to right, four bytes each: red, green, blue, alpha,
+/// the colours multiplied by alpha.
 #[derive(Clone)]
 pub struct Pixmap {
     width: u32,
@@ -52,7 +52,7 @@ impl Pixmap {
         self.height
     }
 
-    /// Returns the bytes of all pixels of the picture.
+    /// Returns the bytes of all pixels of the picture, four for each pixel.
     pub fn pixels(&self) -> &[u8] {
         match &self.bytes {
             PixmapBytes::Own(bytes) => bytes,
@@ -84,7 +84,7 @@ impl Pixmap {
         Ok(file)
     }
 
-    /// Decodes a PNG file's bytes as a picture.
+    /// Decodes the bytes of a PNG file as a picture.
     ///
     /// # Errors
     ///
@@ -93,8 +93,8 @@ impl Pixmap {
         crate::render::of_png_bytes(bytes)
     }
 
-    /// Encodes the picture for a cache, with the path of its source file, that file's stamp, and
-    /// the day of gathering (storing again next to others), or 0.
+    /// Encodes the picture as a value for a cache, with the path of its source file, that file's stamp, and the day on
+    /// which it was stored again next to others, or 0.
     pub(crate) fn encode(&self, path: &[u8], stamp: Stamp, day: u32) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD_BYTES + path.len() + self.pixels().len());
         bytes.extend(MAGIC);
@@ -108,7 +108,7 @@ impl Pixmap {
         bytes
     }
 
-    /// Decodes a stored value as a picture, if it was made from this path; returns `None`
+    /// Decodes a value from the cache as a picture, if it was made from the file of this path; returns `None`
     /// otherwise.
     pub(crate) fn decode(value: OwnedPinned, path: &[u8]) -> Option<StoredPixmap> {
         let Head { width, height, path_bytes, stamp, day } = Head::of(&value)?;
@@ -122,7 +122,7 @@ impl Pixmap {
         Some(StoredPixmap { pixmap, stamp, day, bytes, version, is_out_of_pins })
     }
 
-    /// Returns a picture whose pixels are in place in a stored value, from an offset to its end.
+    /// Returns a picture whose pixels stay in place in a value of the cache, from an offset to its end.
     pub(crate) fn in_place(
         width: u32,
         height: u32,
@@ -138,16 +138,16 @@ impl Pixmap {
 #[derive(Clone, Debug)]
 pub(crate) struct StoredPixmap {
     pub(crate) pixmap: Pixmap,
-    /// The identity, length and times of the icon's source file when the picture was drawn, by which a later change of the
-    /// file is noticed.
+    /// The stamp (identity, length and times) of the picture's source file when the picture was drawn, by which a later
+    /// change of the file is noticed.
     pub(crate) stamp: Stamp,
     /// The day, counted from 1970, on which the picture was stored again next to others of its program; 0 if it was not.
     pub(crate) day: u32,
-    /// The length of the stored value in bytes.
+    /// The length in bytes of the cache's value with the picture.
     pub(crate) bytes: usize,
     pub(crate) version: Option<Version>,
-    /// Whether the value was copied for lack of lockable segments; see
-    /// [`OwnedPinned::is_out_of_pins`].
+    /// Whether the value was copied instead of read in place, because no further segment of the file could be locked;
+    /// see [`OwnedPinned::is_out_of_pins`].
     pub(crate) is_out_of_pins: bool,
 }
 

@@ -23,7 +23,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// The pause between two attempts to be the process that replaces it.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// An opened cache of icons, and whether its file was replaced.
+/// An opened cache of icons, with its URL and the reason if its file was replaced.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct OpenedCache {
@@ -31,7 +31,7 @@ pub struct OpenedCache {
     pub cache: Cache,
     /// The URL of the cache of icons.
     pub url: CacheUrl,
-    /// The reason why the existing file could not be used, if it was replaced by an empty one.
+    /// The reason why the existing cache file could not be used, if it was replaced by an empty one.
     pub replaced: Option<String>,
 }
 
@@ -58,7 +58,7 @@ pub fn open_cache() -> Result<OpenedCache, CacheError> {
     Ok(open(cache_url()?.levels()[0].clone())?)
 }
 
-/// Opens the cache of icons in this file, as [`open_cache`] does with the user's own.
+/// Opens the cache of icons in the file of this path, as [`open_cache`] does with the user's own.
 ///
 /// # Errors
 ///
@@ -110,7 +110,7 @@ fn reason(error: &OpenError) -> String {
 }
 
 impl OpenedCache {
-    /// Returns the cache, and logs a warning if its file was replaced.
+    /// Returns the opened cache of icons, and logs a warning if its file was replaced.
     pub(crate) fn warned(self) -> Cache {
         if let Some(reason) = &self.replaced {
             let path = self.url.levels()[0].path().display();
@@ -131,7 +131,7 @@ pub fn cache_url() -> io::Result<CacheUrl> {
     cache_url_at(&folder()?.join("icons.haypile"))
 }
 
-/// Returns the URL of a cache of icons in this file, with settings for entries of their size.
+/// Returns the URL of a cache of icons in the file of this path, with settings that suit the size of icons.
 ///
 /// # Errors
 ///

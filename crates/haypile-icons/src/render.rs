@@ -19,7 +19,7 @@ pub const MAX_SIDE_PX: u32 = 1024;
 /// The largest side of a PNG that is read, in pixels.
 const MAX_PNG_SIDE_PX: u32 = 4096;
 
-/// Renders a picture file as large as it fits into this width and height in pixels, centred.
+/// Renders a PNG or SVG file as large as it fits into this width and height in pixels, centred.
 ///
 /// # Errors
 ///

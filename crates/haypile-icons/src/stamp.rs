@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FileType, Stat, stat};
 
-/// The length of an encoded stamp in a stored value, in bytes.
+/// The length in bytes of an encoded stamp (the identity and times of a file) in a value of the cache.
 pub(crate) const STAMP_BYTES: usize = 40;
 
 /// The step of times on local file systems, with room: the kernel's clock ticks every 1 to 10 ms.
@@ -18,7 +18,7 @@ const LOCAL_STEP: Duration = Duration::from_millis(40);
 /// The step elsewhere: FAT counts in 2 s, and a server's clock may differ from ours.
 const OTHER_STEP: Duration = Duration::from_secs(3);
 
-/// A stamp of a file or folder: its identity and its times, which change when it does.
+/// A stamp of a file or folder: its identity, length and times, which show whether it was changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     device: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Stamp {
     changed_ns: i64,
 }
 
-/// The kind of a path: file, folder or other.
+/// The kind of object that a path names: file, folder or other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathKind {
     Folder,
@@ -38,12 +38,14 @@ pub(crate) enum PathKind {
 }
 
 impl Stamp {
-    /// Returns the stamp of a path, following links; `None` if nothing accessible is there.
+    /// Returns the stamp (identity and times) of the file or folder of a path, following links; `None` if nothing
+    /// accessible is there.
     pub(crate) fn of(path: &Path) -> Option<(Self, PathKind)> {
         stat(path).ok().map(|stat| Self::of_stat(&stat))
     }
 
-    /// Returns the stamp of a path that ends with a zero byte, without copying the path.
+    /// Returns the stamp (identity and times) of a file or folder, whose path ends with a zero byte, without copying
+    /// the path.
     pub(crate) fn of_c_path(path: &CStr) -> Option<Self> {
         stat(path).ok().map(|stat| Self::of_stat(&stat).0)
     }
@@ -83,8 +85,8 @@ impl Stamp {
         (stamp, kind)
     }
 
-    /// Whether the stamp is too recent to show later changes: the file was changed within the time
-    /// resolution `step` of `now_ns`, or after it.
+    /// Whether the file is too recent for its stamp to show later changes: it was changed within the time resolution
+    /// `step` of `now_ns`, or after it.
     pub(crate) fn is_racy(&self, now_ns: i64, step: Duration) -> bool {
         let step = i64::try_from(step.as_nanos()).unwrap_or(i64::MAX);
         self.modified_ns.max(self.changed_ns).saturating_add(step) >= now_ns
@@ -127,7 +129,7 @@ pub(crate) fn now_ns() -> i64 {
     i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// Returns the resolution of times in a path's file system.
+/// Returns the time resolution of the file system that contains a path.
 pub(crate) fn step(path: &Path) -> Duration {
     // ext2/3/4, XFS, btrfs, tmpfs, overlayfs, ZFS, f2fs, squashfs, bcachefs: statfs(2).
     const LOCAL: [u32; 9] = [

@@ -20,7 +20,7 @@ const CHECKSUM_BYTES: usize = 8;
 /// The most pictures of a record: 32 KiB of them.
 const MAX_PICTURES: usize = 4096;
 
-/// A picture's source file as it was found in this epoch: a hash of its path and its stamp.
+/// A picture whose source file was found unchanged: a hash of the file's path and stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SeenPicture(u64);
 
@@ -32,10 +32,10 @@ impl SeenPicture {
     }
 }
 
-/// The checks of a theme's files that a process shares with others.
+/// File checks of a theme that a process shares with others: an index and pictures that were found up to date.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trust {
-    /// The time at which the checks began, by the clock of [`Viewer`](crate::view::Viewer).
+    /// The time at which the file checks began, in nanoseconds of the clock of [`Viewer`](crate::view::Viewer).
     pub(crate) moment_ns: u64,
     /// The number of the theme's index whose folders were found unchanged.
     pub(crate) index: u64,
@@ -44,28 +44,28 @@ pub(crate) struct Trust {
 }
 
 impl Trust {
-    /// Returns checks in which an index was found up to date, and no pictures yet.
+    /// Creates a record of file checks with an index that was found up to date, and no pictures yet.
     pub(crate) fn new(moment_ns: u64, index: u64) -> Self {
         Self { moment_ns, index, pictures: Vec::new() }
     }
 
-    /// Returns the key under which the checks of a theme in its base folders are shared, for one
-    /// view of the file system.
+    /// Returns the key of the cache under which processes with one view of the file system share the file checks of a
+    /// theme.
     pub(crate) fn key(view: u128, scan_hash: u64) -> Vec<u8> {
         [&b"t"[..], &view.to_le_bytes(), &scan_hash.to_le_bytes()].concat()
     }
 
-    /// Whether the checks include a picture's source file with this stamp.
+    /// Whether the checks include that the picture's source file is unchanged.
     pub(crate) fn has(&self, picture: SeenPicture) -> bool {
         self.pictures.binary_search(&picture).is_ok()
     }
 
-    /// Returns the number of pictures in the checks.
+    /// Returns the number of pictures whose source files were checked.
     pub(crate) fn pictures(&self) -> usize {
         self.pictures.len()
     }
 
-    /// Adds pictures to the checks, as far as there is room.
+    /// Adds pictures whose source files were found unchanged, as far as there is room.
     pub(crate) fn add(&mut self, pictures: impl IntoIterator<Item = SeenPicture>) {
         self.pictures.extend(pictures);
         self.pictures.sort_unstable();
@@ -73,12 +73,12 @@ impl Trust {
         self.pictures.truncate(MAX_PICTURES);
     }
 
-    /// Adds the pictures of another record of the same checks.
+    /// Adds the pictures of another process's record of the same checks.
     pub(crate) fn join(&mut self, other: &Self) {
         self.add(other.pictures.iter().copied());
     }
 
-    /// Encodes the checks as a value for a key.
+    /// Encodes the file checks as a value for a key of the cache.
     pub(crate) fn encode(&self, key: &[u8]) -> Vec<u8> {
         let pictures = self.pictures.len();
         let mut bytes = Vec::with_capacity(HEAD_BYTES + 8 * pictures + CHECKSUM_BYTES);
@@ -91,7 +91,7 @@ impl Trust {
         bytes
     }
 
-    /// Decodes the value of a key as checks; `None` if it was not encoded for this key.
+    /// Decodes the value of a key of the cache as file checks; `None` if it was not encoded for this key.
     pub(crate) fn decode(value: &[u8], key: &[u8]) -> Option<Self> {
         let (bytes, sum) = value.split_last_chunk::<CHECKSUM_BYTES>()?;
         if checksum(bytes, key) != u64::from_le_bytes(*sum) {

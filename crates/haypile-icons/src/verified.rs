@@ -5,7 +5,7 @@
 
 use haypile::{Cache, OwnedPinned, Result};
 
-/// The outcome of reading a value with its checksum verified.
+/// The outcome of reading a value from the cache with its checksum verified: whole, missing or damaged.
 pub(crate) enum Verified {
     /// The value, whose bytes are those that were stored.
     Whole(OwnedPinned),
@@ -14,7 +14,7 @@ pub(crate) enum Verified {
     Damaged,
 }
 
-/// Reads a value in place, and verifies its checksum at this process's first read.
+/// Reads a value of the cache in place, and verifies its checksum at this process's first read.
 ///
 /// # Errors
 ///

@@ -15,7 +15,7 @@ use crate::trust::{SeenPicture, Trust};
 /// New pictures after which a check is stored again; later, half of those that it has.
 const FIRST_PICTURES: usize = 16;
 
-/// The state of an icon cache that its threads share.
+/// The state of an icon cache that the threads of a process share.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) index: Option<ThemeIndex>,
@@ -27,26 +27,26 @@ pub(super) struct State {
     pub(super) is_warned: bool,
 }
 
-/// An epoch: a time for which checks of files are trusted, and what was checked in it.
+/// A period (epoch) in which a file whose status was checked is taken for unchanged, with the checks made in it.
 #[derive(Debug)]
 pub(super) struct Epoch {
-    /// The time of the epoch's first check, by the viewer's clock: a check of this process or of
+    /// The time of the period's first check, in nanoseconds of the viewer's clock: a check of this process or of
     /// another one.
     pub(super) since_ns: u64,
-    /// The files of pictures whose status this process has checked in this epoch.
+    /// The picture files whose status this process has checked in this period.
     pub(super) checked: HashMap<PathHash, Option<Stamp>>,
-    /// The key under which the epoch's checks are shared with other processes; `None` if they are
-    /// not.
+    /// The key of the cache under which the period's checks are shared with other processes; `None` if they are not
+    /// shared.
     pub(super) key: Option<Vec<u8>>,
-    /// The checks as they are shared with other processes; `None` without an index.
+    /// The period's checks as they are shared with other processes; `None` without an index of the theme.
     pub(super) trust: Option<Trust>,
-    /// Pictures that were found unchanged since they were rendered, and are not shared with other
+    /// Pictures whose source files were found unchanged in this period, and whose checks are not shared with other
     /// processes yet.
     pub(super) unshared: Vec<SeenPicture>,
 }
 
 impl Epoch {
-    /// Returns an epoch in which nothing was checked yet.
+    /// Creates a period (epoch) in which no file was checked yet.
     pub(super) fn new(since_ns: u64, key: Option<Vec<u8>>) -> Self {
         Self { since_ns, checked: HashMap::new(), key, trust: None, unshared: Vec::new() }
     }
@@ -59,8 +59,8 @@ impl Epoch {
 }
 
 impl State {
-    /// Whether a picture's source file is unchanged since the picture was made. It is checked once
-    /// in an epoch.
+    /// Whether the source file of a picture is unchanged since the picture was rendered. The file is checked once in an
+    /// epoch.
     pub(super) fn is_picture_current(
         &mut self,
         path: &Path,
@@ -85,7 +85,7 @@ impl State {
         is_current
     }
 
-    /// Records the status of a file that was just rendered.
+    /// Records the status of a source file that was just rendered.
     pub(super) fn note_rendered(&mut self, hash: PathHash, stamp: Option<Stamp>, is_kept: bool) {
         let Some(epoch) = &mut self.epoch else { return };
         epoch.checked.insert(hash, stamp);
@@ -100,7 +100,7 @@ impl State {
         self.counts.shared_checks += 1;
     }
 
-    /// Shares the check of a theme's index, with which the epoch began, with other processes.
+    /// Shares with other processes that the theme's index was found up to date when the epoch began.
     pub(super) fn share_index(&mut self, cache: Option<&Cache>, index: u64) {
         let (Some(epoch), Some(cache)) = (&mut self.epoch, cache) else { return };
         let Some(key) = &epoch.key else { return };
@@ -110,9 +110,9 @@ impl State {
         note(self, stored.err().map(|error| error.to_string()));
     }
 
-    /// Shares the checks of pictures with other processes, if there are enough, or `is_last`. Only
-    /// the first epoch of a process is shared, with others that are started at the same time;
-    /// sharing more would fill the file.
+    /// Shares the checks of the source files of pictures with other processes, if there are enough new ones, or
+    /// `is_last`. Only the first epoch of a process is shared, with others that are started at the same time; sharing
+    /// more would fill the file.
     pub(super) fn share_pictures(&mut self, cache: &Cache, is_last: bool) {
         let is_first = self.epochs == 1;
         let Some(epoch) = &mut self.epoch else { return };
@@ -139,7 +139,7 @@ impl State {
     }
 }
 
-/// Returns the checks that another process has shared under a key, which have their own checksum.
+/// Returns the checks of files that another process has shared under a key of the cache.
 pub(super) fn shared(state: &mut State, cache: &Cache, key: &[u8]) -> Option<Trust> {
     match cache.get(key) {
         Ok(value) => {

@@ -29,8 +29,8 @@ const SHARE: u64 = 16;
 /// The longest value that is gathered. A longer one takes most of a segment, wherever it lies.
 const LONGEST_BYTES: usize = 32 << 10;
 
-/// The state of gathering: storing pictures again next to each other, so that they share segments
-/// of the file.
+/// The state of gathering: storing the pictures of a program again next to each other, so that they share segments of
+/// the cache file.
 #[derive(Debug, Default)]
 pub(super) struct Gathering {
     /// Whether the note was read, which is done once: what a process has in place stays where it is.
@@ -47,7 +47,7 @@ pub(super) struct Gathering {
 }
 
 impl Gathering {
-    /// Returns the day with which a picture is to be stored again; `None` if it stays where it is.
+    /// Returns the day with which a picture is to be stored again next to others; `None` if it stays where it is.
     ///
     /// # Errors
     ///
@@ -79,12 +79,12 @@ impl Gathering {
         Ok(Some(day))
     }
 
-    /// Ends the gathering of pictures in this process.
+    /// Ends the gathering of pictures (storing them again next to each other) in this process.
     pub(super) fn end(&mut self) {
         self.day = None;
     }
 
-    /// Records in the cache that pictures had to be copied, unless that is recorded already.
+    /// Records in the cache that pictures had to be copied instead of read in place, unless that is recorded already.
     ///
     /// # Errors
     ///

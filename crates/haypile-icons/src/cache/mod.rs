@@ -25,7 +25,7 @@ use crate::view::{SystemViewer, Viewer};
 use epoch::{Epoch, State};
 pub use request::{Icon, IconCacheOptions, IconCounts, IconRequest};
 
-/// The icons of one theme, with a cache that several processes share.
+/// The icons of one theme, rendered and kept in a cache that several processes share.
 #[derive(Debug)]
 pub struct IconCache {
     theme: String,
@@ -40,9 +40,9 @@ pub struct IconCache {
 type PathHash = u128;
 
 impl IconCache {
-    /// Opens this user's cache of a theme's icons. A file that cannot be used is replaced; see
-    /// [`open_cache`](crate::open_cache). Without a usable cache, because the disk is full or a
-    /// folder is not this user's, icons are made each time. Either is logged as one warning.
+    /// Opens the icons of a theme with this user's icon cache. A file that cannot be used is replaced; see
+    /// [`open_cache`](crate::open_cache). Without a usable cache, because the disk is full or a folder is not this
+    /// user's, icons are made each time. Either is logged as one warning.
     pub fn open(theme: &str) -> Self {
         let cache = place::open_cache().map_err(|error| {
             log::warn!("icons are not cached: {error}");
@@ -50,7 +50,7 @@ impl IconCache {
         Self::with(theme, cache.ok().map(OpenedCache::warned), IconCacheOptions::default())
     }
 
-    /// Returns the icons of a theme with any cache; without a cache, icons are rendered each time.
+    /// Returns the icons of a theme with the given cache; without a cache, icons are rendered each time.
     pub fn with(theme: &str, cache: Option<Cache>, options: IconCacheOptions) -> Self {
         Self::seen_by(theme, cache, options, Box::new(SystemViewer))
     }
@@ -65,22 +65,23 @@ impl IconCache {
         Self { theme: theme.to_owned(), hash, cache, options, viewer, state: Mutex::default() }
     }
 
-    /// Whether the theme's icons have a cache.
+    /// Whether the theme's icons are kept in a cache.
     pub fn is_cached(&self) -> bool {
         self.cache.is_some()
     }
 
-    /// Returns the name of the theme.
+    /// Returns the name of the icon theme.
     pub fn theme(&self) -> &str {
         &self.theme
     }
 
-    /// Returns the counts of look-ups, renderings and checks by this process.
+    /// Returns the counts of icon look-ups, renderings and file checks by this process.
     pub fn counts(&self) -> IconCounts {
         self.state.lock().counts
     }
 
-    /// Returns the current index of the theme, which includes every change at least a second old.
+    /// Returns the current index of the theme, which includes every change of the theme's files that is at least a
+    /// second old.
     pub fn index(&self) -> ThemeIndex {
         self.current(&mut self.state.lock())
     }
@@ -117,7 +118,7 @@ impl IconCache {
         Ok(Some(Icon { path, pixmap }))
     }
 
-    /// Returns the picture of a file in a size, from the cache if the file is unchanged.
+    /// Returns the picture of an image file in a size, from the cache if the file is unchanged, or else rendered.
     pub(crate) fn pixmap(
         &self,
         path: &Path,

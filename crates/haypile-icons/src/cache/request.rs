@@ -18,7 +18,7 @@ pub struct IconRequest<'a> {
     pub size: u32,
     /// The scale of the screen: the icon is `size` times `scale` pixels wide.
     pub scale: u32,
-    /// Whether a less specific icon is accepted, such as `input-mouse` for `input-mouse-usb`.
+    /// Whether a less specific icon is accepted, such as `input-mouse` for the name `input-mouse-usb`.
     pub is_generic: bool,
 }
 
@@ -64,22 +64,22 @@ impl Icon {
     }
 }
 
-/// Options of an [`IconCache`](crate::IconCache): where it looks, and what it caches.
+/// Options of an [`IconCache`](crate::IconCache): folders to search, and objects to cache.
 #[derive(Clone, Debug)]
 pub struct IconCacheOptions {
-    /// The folders that contain themes, the most important first.
+    /// The folders that contain icon themes, the most important first.
     pub base: Vec<PathBuf>,
-    /// Whether the theme's index is cached.
+    /// Whether the index of the theme's files is cached.
     pub has_index: bool,
-    /// Whether rendered pictures are cached.
+    /// Whether rendered pictures of icons are cached.
     pub has_pixmaps: bool,
-    /// The time for which a check of a file's status is trusted.
+    /// The time for which a file whose status was checked is taken for unchanged.
     pub epoch: Duration,
-    /// Whether recent checks of another process, which sees the same files, are used for this one.
-    /// A change just before this process's first request may then be noticed later.
+    /// Whether recent file checks of other processes, which see the same files, are used instead of own checks. A
+    /// change just before this process's first request may then be noticed later.
     pub shares_checks: bool,
-    /// The smallest age of a file whose picture is cached, if it is not the file system's time
-    /// resolution: for tests.
+    /// The smallest age of a source file whose picture is cached, if it is not the file system's time resolution: for
+    /// tests.
     pub racy_margin: Option<Duration>,
 }
 
@@ -96,7 +96,7 @@ impl Default for IconCacheOptions {
     }
 }
 
-/// Counts of what this process has done with an icon cache.
+/// Counts of a process's operations on an icon cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IconCounts {
@@ -106,20 +106,20 @@ pub struct IconCounts {
     pub negative: u64,
     /// The number of icons that were rendered.
     pub rendered: u64,
-    /// The number of pictures that came from the cache.
+    /// The number of pictures of icons that came from the cache.
     pub cached: u64,
     /// The number of pictures in the cache that were copied, because no further segment of its file
     /// could be locked for reading in place; see
     /// [`Store::get_in_place`](haypile::Store::get_in_place).
     pub copied: u64,
-    /// The number of pictures that were stored again, so that the icons of programs lie together in
-    /// few segments.
+    /// The number of pictures that were stored again in the cache, so that the icons of a program lie together in few
+    /// segments.
     pub gathered: u64,
     /// The number of scans of the theme's folders.
     pub scans: u64,
     /// The number of system calls for the status of a file or folder.
     pub stats: u64,
-    /// The number of epochs that began with the checks of another process.
+    /// The number of epochs (periods of trust in file checks) that began with the checks of another process.
     pub shared_checks: u64,
     /// The number of failures of the cache; icons were rendered without it.
     pub failures: u64,

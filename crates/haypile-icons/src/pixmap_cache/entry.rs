@@ -12,14 +12,15 @@ const MAGIC: [u8; 8] = *b"hpentr01";
 /// Magic, when it was stored, whether it has a source, the source's stamp, the length of the key.
 const HEAD_BYTES: usize = 8 + 8 + 4 + STAMP_BYTES + 4;
 
-/// A stored picture, with the stamp of its source file.
+/// A picture from the cache, with the stamp (identity and times) of its source file.
 pub(super) struct Entry {
     pub(super) pixmap: Pixmap,
-    /// The stamp of the source file when the picture was made; `None` without a source file.
+    /// The stamp of the picture's source file when the picture was made; `None` without a source
+    /// file.
     pub(super) source: Option<Stamp>,
 }
 
-/// The number of uses of a stored picture, and when they were.
+/// The number of times that a stored picture was used, and the time of the last use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Use {
     pub(super) times: u64,
@@ -46,7 +47,7 @@ impl Entry {
         bytes
     }
 
-    /// Decodes a stored value as a picture, if it belongs to this key.
+    /// Decodes a value from the cache as a picture, if it belongs to this key.
     pub(super) fn decode(value: OwnedPinned, key: &[u8]) -> Option<Self> {
         let rest = value.strip_prefix(&MAGIC)?;
         let has_source = number(rest, 8)? != 0;
@@ -61,8 +62,8 @@ impl Entry {
         Some(Self { pixmap, source: has_source.then_some(stamp) })
     }
 
-    /// Returns the time at which a value was stored, in nanoseconds since 1970; `None` if it is not
-    /// a picture.
+    /// Returns the time at which a picture was stored in the cache, in nanoseconds since 1970;
+    /// `None` if the value is not a picture.
     pub(super) fn stored_ns(value: &[u8]) -> Option<i64> {
         let rest = value.strip_prefix(&MAGIC)?;
         Some(i64::from_le_bytes(rest.get(..8)?.try_into().ok()?))

@@ -11,7 +11,7 @@ const MAX_BYTES: usize = 10 << 20;
 /// The time within which changes by other processes are seen.
 const EPOCH: Duration = Duration::from_millis(900);
 
-/// Copies of pictures in this process's memory, which are read before the shared cache.
+/// Copies of cached pictures in this process's memory, which are read before the shared cache.
 #[derive(Debug, Default)]
 pub(super) struct Front {
     pixmaps: HashMap<String, (Pixmap, Option<Stamp>)>,

@@ -29,8 +29,8 @@ const USE: u8 = b'u';
 const TIMESTAMP: &[u8] = b"t";
 const HEADER: &[u8] = b"h";
 
-/// Pictures by name in a cache that several processes share: elements of a game that were rendered
-/// from SVG, thumbnails, or anything else that takes time to draw.
+/// A cache of pictures by name that several processes share: elements of a game that were rendered from SVG,
+/// thumbnails, or anything else that takes time to draw.
 ///
 /// | `KPixmapCache` | here |
 /// |---|---|
@@ -59,7 +59,7 @@ pub struct PixmapCache {
 }
 
 impl PixmapCache {
-    /// Opens the pictures of this name in the user's cache. A file that cannot be used is replaced,
+    /// Opens the cache of pictures with this name, in the user's cache file. A file that cannot be used is replaced,
     /// with a warning.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ impl PixmapCache {
         }
     }
 
-    /// Returns the stored picture of a name, and marks it as used, so that it is evicted later.
+    /// Returns the picture that is stored under a name, and marks it as used, so that it is evicted later.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl PixmapCache {
         self.cache.set(name, now.encode())
     }
 
-    /// Stores a picture under a name, replacing the current one.
+    /// Stores a picture under a name, replacing the current picture of this name.
     ///
     /// # Errors
     ///
@@ -201,7 +201,7 @@ impl PixmapCache {
         self.damaged.load(Ordering::Relaxed)
     }
 
-    /// Removes all pictures, the timestamp and the header.
+    /// Removes all pictures from the cache, and the timestamp and the header that programs have stored.
     ///
     /// # Errors
     ///
@@ -237,7 +237,7 @@ impl PixmapCache {
         Ok(removed)
     }
 
-    /// Returns the sum of the sizes of all pictures, in bytes. It reads every picture's size.
+    /// Returns the sum of the sizes of all pictures in the cache, in bytes. It reads every picture's size.
     ///
     /// # Errors
     ///
@@ -246,18 +246,19 @@ impl PixmapCache {
         Ok(remove::entries(&self.cache)?.iter().map(|entry| entry.bytes).sum())
     }
 
-    /// Returns the limit on the pictures' size in bytes; 0 for only the cache's own.
+    /// Returns the limit on the total size of the pictures in bytes; 0 if only the limit of the cache file applies.
     pub fn limit_bytes(&self) -> u64 {
         self.limit_bytes.load(Ordering::Relaxed)
     }
 
-    /// Sets the limit that this process's insertions keep, in bytes; 0 for only the cache's own.
+    /// Sets the limit on the total size of the pictures that insertions by this process keep, in bytes; 0 if only the
+    /// limit of the cache file applies.
     pub fn set_limit_bytes(&self, limit_bytes: u64) {
         self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
     }
 
-    /// Returns the time that a program has stored with the pictures, in seconds since 1970, to
-    /// compare it with that of a theme; `None` if there is none.
+    /// Returns the time that a program has stored with the cache of pictures, in seconds since 1970, to compare it with
+    /// that of a theme; `None` if there is none.
     ///
     /// # Errors
     ///
@@ -267,7 +268,7 @@ impl PixmapCache {
         Ok(bytes.and_then(|bytes| Some(u64::from_le_bytes((*bytes).try_into().ok()?))))
     }
 
-    /// Stores a time with the pictures, in seconds since 1970.
+    /// Stores a time with the cache of pictures, in seconds since 1970.
     ///
     /// # Errors
     ///
@@ -276,7 +277,7 @@ impl PixmapCache {
         self.cache.set(TIMESTAMP, seconds.to_le_bytes())
     }
 
-    /// Returns the bytes (the header) that a program has stored with the pictures.
+    /// Returns the bytes (the header) that a program has stored with the cache of pictures.
     ///
     /// # Errors
     ///
@@ -285,7 +286,7 @@ impl PixmapCache {
         Ok(self.whole(HEADER)?.map(|header| header.to_vec()))
     }
 
-    /// Stores bytes (the header) with the pictures.
+    /// Stores bytes (the header) with the cache of pictures.
     ///
     /// # Errors
     ///

@@ -5,7 +5,7 @@ use haypile::{Cache, Result};
 use super::entry::{Entry, Use};
 use super::{ENTRY, USE};
 
-/// A rule for which pictures are removed first.
+/// A rule for which pictures are removed from the cache first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RemoveStrategy {
     /// The entries that were stored first.
@@ -17,7 +17,7 @@ pub enum RemoveStrategy {
     LeastRecentlyUsed,
 }
 
-/// A stored picture with the facts that decide when it is removed.
+/// A stored picture with its size and times, which decide when it is removed.
 pub(super) struct Listed {
     key: String,
     pub(super) bytes: u64,
@@ -25,7 +25,7 @@ pub(super) struct Listed {
     used: Use,
 }
 
-/// Returns all pictures of a cache, with the facts that decide when they are removed.
+/// Returns all pictures of a cache, with their sizes and times, which decide when they are removed.
 pub(super) fn entries(cache: &Cache) -> Result<Vec<Listed>> {
     let mut entries = Vec::new();
     for name in cache.keys() {
@@ -45,8 +45,8 @@ pub(super) fn entries(cache: &Cache) -> Result<Vec<Listed>> {
     Ok(entries)
 }
 
-/// Returns the keys of the pictures to remove, so that the others have at most this number of
-/// bytes.
+/// Returns the keys of the pictures to remove, so that the remaining ones have at most this number
+/// of bytes.
 pub(super) fn victims(
     cache: &Cache,
     strategy: RemoveStrategy,

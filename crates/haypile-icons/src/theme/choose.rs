@@ -35,8 +35,9 @@ impl<'a> IconName<'a> {
     }
 }
 
-/// Returns the distance of a theme's folder from a wanted size and scale, in pixels: 0 if it serves
-/// them (the specification's `DirectoryMatchesSize`), else `DirectorySizeDistance`.
+/// Returns how far the icons of a theme's folder are from a wanted size and scale, in pixels: 0 if
+/// the folder serves them (the specification's `DirectoryMatchesSize`), else
+/// `DirectorySizeDistance`.
 pub fn distance(
     (size, scale): (u32, u32),
     (own_size, own_scale, kind): (u32, u32, FolderKind),

@@ -5,10 +5,10 @@ const MAX_FOLDERS: usize = 4_000;
 /// The most themes that one inherits.
 const MAX_PARENTS: usize = 32;
 
-/// A theme, as its `index.theme` file describes it.
+/// An icon theme, as its `index.theme` file describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThemeFile {
-    /// Names of the themes that the theme inherits.
+    /// Names of the themes from which this theme inherits icons.
     pub inherits: Vec<String>,
     /// The folders with the theme's icons, in their order.
     pub folders: Vec<ThemeFolder>,
@@ -23,11 +23,11 @@ pub struct ThemeFolder {
     pub size: u32,
     /// The screen scale for which the folder's icons are drawn.
     pub scale: u32,
-    /// The rule that compares a wanted size with the folder's.
+    /// The rule by which a wanted icon size is compared with the folder's.
     pub kind: FolderKind,
 }
 
-/// The rule for which sizes a theme's folder serves.
+/// The rule for which icon sizes a theme's folder serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FolderKind {
     /// The nominal size of the folder alone.

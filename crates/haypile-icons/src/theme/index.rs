@@ -62,8 +62,8 @@ impl Extension {
     }
 }
 
-/// An index of a theme: the files of each icon, and the paths and stamps that show whether the
-/// index is up to date.
+/// An index of an icon theme: the files of each icon, and the paths and stamps that show whether the index is up to
+/// date.
 #[derive(Clone)]
 pub struct ThemeIndex(Bytes);
 
@@ -73,7 +73,7 @@ enum Bytes {
     Cached(Arc<OwnedPinned>),
 }
 
-/// A builder of a theme's index.
+/// A builder of the index of an icon theme.
 pub(super) struct Builder {
     scanned_ns: i64,
     base_hash: u64,
@@ -109,7 +109,7 @@ impl Builder {
         }
     }
 
-    /// Adds a path that must be unchanged for the index to be up to date.
+    /// Adds a path to the index that must be unchanged for the index to be up to date.
     pub(super) fn watch(&mut self, path: &Path, stamp: Option<Stamp>) {
         self.is_racy |= stamp.is_some_and(|stamp| stamp.is_racy(self.scanned_ns, step(path)));
         let (at, bytes) = self.text(path.as_os_str().as_bytes());
@@ -122,7 +122,7 @@ impl Builder {
         self.watched.extend([0; 4]);
     }
 
-    /// Adds a folder of the theme with its icons.
+    /// Adds a folder of the theme, with its icons, to the index.
     pub(super) fn folder(
         &mut self,
         path: &Path,
@@ -197,7 +197,7 @@ impl Builder {
 }
 
 impl ThemeIndex {
-    /// Decodes a stored value as an index, if it has this version and belongs to these folders.
+    /// Decodes a value from the cache as a theme's index, if it has this version and belongs to these folders.
     pub(crate) fn from_stored(value: OwnedPinned, hash: u64) -> Option<Self> {
         let index = Self(Bytes::Cached(Arc::new(value)));
         index.view().is_some_and(|view| view.base_hash() == Some(hash)).then_some(index)
@@ -209,7 +209,7 @@ impl ThemeIndex {
         index.view().is_some().then_some(index)
     }
 
-    /// Returns the index as bytes, as it is stored.
+    /// Returns the theme's index as bytes, as it is stored in the cache.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
             Bytes::Own(bytes) => bytes,
@@ -227,13 +227,13 @@ impl ThemeIndex {
         self.len() == 0
     }
 
-    /// Returns the number of paths that are checked to find out whether the index is up to date.
+    /// Returns the number of paths that are checked to find out whether the theme's index is up to date.
     pub fn watched(&self) -> usize {
         self.view().map_or(0, |view| view.watched)
     }
 
-    /// Returns a number that identifies the index: one with other icons, folders or stamps has
-    /// another number.
+    /// Returns a number that identifies the contents of the index: one with other icons, folders or stamps has another
+    /// number.
     pub(crate) fn id(&self) -> u64 {
         let id = self.as_bytes().get(ID_AT..HEAD_BYTES).and_then(|id| id.try_into().ok());
         id.map_or(0, u64::from_le_bytes)
@@ -245,16 +245,16 @@ impl ThemeIndex {
         number(self.as_bytes(), 44) != Some(0)
     }
 
-    /// Whether all folders and `index.theme` files are unchanged since the scan. It makes one
-    /// system call for each.
+    /// Whether all folders and `index.theme` files of the theme are unchanged since the scan. It makes one system call
+    /// for each.
     pub fn is_current(&self) -> bool {
         let Some(view) = self.view() else { return false };
         (0..view.watched)
             .all(|at| view.watched(at).is_some_and(|(path, stamp)| Stamp::of_c_path(path) == stamp))
     }
 
-    /// Returns the file that serves a name, size and scale best: in the first theme that has the
-    /// name (or a less specific one if `is_generic`), in the folder nearest to the size.
+    /// Returns the file of the icon that serves a name, size and scale best: in the first theme that has the name (or a
+    /// less specific one if `is_generic`), in the folder nearest to the size.
     pub fn find(
         &self,
         name: IconName<'_>,

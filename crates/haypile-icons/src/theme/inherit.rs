@@ -9,8 +9,8 @@ const LAST_THEME: &str = "hicolor";
 /// The most themes that are searched.
 const MAX_THEMES: usize = 64;
 
-/// The order in which themes are searched by the specification: a theme, those that it inherits
-/// (depth first, each once), and `hicolor` last.
+/// The order in which icon themes are searched by the specification: a theme, those that it
+/// inherits (depth first, each once), and `hicolor` last.
 #[derive(Clone, Debug)]
 pub struct Inheritance {
     left: Vec<String>,
@@ -19,7 +19,7 @@ pub struct Inheritance {
 }
 
 impl Inheritance {
-    /// Returns the search order that begins with this theme.
+    /// Returns the search order of themes that begins with this theme.
     pub fn of(theme: &str) -> Self {
         Self { left: vec![theme.to_owned()], seen: BTreeSet::new(), is_over: false }
     }
@@ -36,7 +36,8 @@ impl Inheritance {
         (!std::mem::replace(&mut self.is_over, true)).then(|| LAST_THEME.to_owned())
     }
 
-    /// Adds the parents of the last returned theme to the search order. `hicolor` stays last.
+    /// Adds the themes that the last returned theme inherits to the search order. `hicolor` stays
+    /// last.
     pub fn inherit(&mut self, parents: Vec<String>) {
         if !self.is_over {
             self.left.extend(parents.into_iter().rev());

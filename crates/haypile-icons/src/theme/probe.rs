@@ -14,7 +14,7 @@ use crate::stamp::{PathKind, Stamp};
 pub struct ProbeCounts {
     /// The number of system calls for the status of a path.
     pub stats: u64,
-    /// The number of paths that did not exist.
+    /// The number of paths whose status was asked for and that did not exist.
     pub negative: u64,
 }
 

@@ -26,7 +26,7 @@ pub struct ScanCounts {
     pub listed: u64,
 }
 
-/// Scans a theme, the themes that it inherits, and `hicolor`, in these base folders, and builds
+/// Scans the files of an icon theme, of the themes that it inherits, and `hicolor`, in these base folders, and builds
 /// their index; icons without a theme, directly in the base folders, come last.
 pub fn scan(theme: &str, base: &[PathBuf]) -> (ThemeIndex, ScanCounts) {
     let mut scan = Scan {
