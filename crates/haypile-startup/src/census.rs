@@ -34,12 +34,12 @@ impl<'a> Census<'a> {
         Self { group, most, processes: 0, tasks, next_look, next_count }
     }
 
-    /// Returns the time at which processes are next counted.
+    /// Returns the time at which the number of tasks is next read, to decide whether the process tree is counted.
     pub(super) fn next(&self) -> Instant {
         self.next_look
     }
 
-    /// Whether the processes of the tree have to be counted now.
+    /// Whether the processes of the command's tree have to be counted now.
     pub(super) fn is_due(&mut self, now: Instant) -> bool {
         if now < self.next_look {
             return false;
@@ -48,12 +48,12 @@ impl<'a> Census<'a> {
         now >= self.next_count || has_filled_room(self, tasks(self.group))
     }
 
-    /// Whether the last count found too many processes.
+    /// Whether the last count of the command's process tree exceeds the limit.
     pub(super) fn is_overgrown(&self) -> bool {
         self.processes > self.most
     }
 
-    /// Records a count of processes; returns an error if it exceeds the limit.
+    /// Records the number of processes in the command's tree; returns an error if it exceeds the limit.
     pub(super) fn note(&mut self, now: Instant, processes: usize) -> Result<(), String> {
         self.processes = processes;
         self.tasks = tasks(self.group);
@@ -76,8 +76,8 @@ fn has_filled_room(census: &Census<'_>, tasks: u64) -> bool {
     tasks.saturating_sub(census.tasks) > room / 2
 }
 
-/// Limits the number of tasks of this process and its children, if no control group does. The limit
-/// counts all tasks of the user, and does not apply to root.
+/// Limits the number of tasks (processes and threads) of this process and its children, if no control group does. The
+/// limit counts all tasks of the user, and does not apply to root.
 pub(super) fn limit_tasks(group: Option<&ControlGroup>, most: u64) {
     if group.and_then(ControlGroup::tasks).is_some() {
         return;

@@ -20,7 +20,7 @@ const PREFIX: &str = "haypile-startup-";
 /// The longest wait for the processes of a group to end.
 const END_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The version of Linux control groups that measures processor time.
+/// The version of a Linux control group (cgroup): 1 or 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GroupKind {
@@ -30,7 +30,7 @@ pub enum GroupKind {
     V1,
 }
 
-/// A Linux control group that this program has created for a start.
+/// A Linux control group (cgroup) that this program has created for one start of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlGroup {
     /// The version of the control group.
@@ -82,8 +82,8 @@ impl ControlGroup {
         [self.cpu.as_path()].into_iter().chain(others.filter(|folder| *folder != self.cpu))
     }
 
-    /// Limits the group to this number of processes and threads, if the system permits that; more
-    /// cannot be started in it.
+    /// Limits the control group to this number of processes and threads, if the system permits that; more cannot be
+    /// started in it.
     pub(super) fn limit_tasks(&self, most: u64) {
         if let Some(folder) = &self.tasks {
             // Without a limit, they are counted all the same.
@@ -91,7 +91,7 @@ impl ControlGroup {
         }
     }
 
-    /// Returns the number of processes and threads that the group has now.
+    /// Returns the current number of processes and threads in the control group.
     pub(super) fn tasks(&self) -> Option<u64> {
         number(&self.tasks.as_ref()?.join("pids.current"))
     }
@@ -106,7 +106,7 @@ impl ControlGroup {
             .try_for_each(|folder| fs::write(folder.join("cgroup.procs"), pid.to_string()))
     }
 
-    /// Returns the processor time of all present and past processes of the group, in nanoseconds.
+    /// Returns the processor time of all present and past processes of the control group, in nanoseconds.
     pub(super) fn cpu_ns(&self) -> Option<u64> {
         match self.kind {
             GroupKind::V2 => {
@@ -118,8 +118,8 @@ impl ControlGroup {
         }
     }
 
-    /// Returns the memory of the group now, and its peak, in bytes. Both include pages of files
-    /// that its processes were the first to read.
+    /// Returns the current memory use of the control group, and its peak, in bytes. Both include pages of files that
+    /// its processes were the first to read.
     pub(super) fn memory_bytes(&self) -> Option<(u64, u64)> {
         let memory = self.memory.as_ref()?;
         let both =
@@ -128,7 +128,7 @@ impl ControlGroup {
             .or_else(|| both("memory.usage_in_bytes", "memory.max_usage_in_bytes"))
     }
 
-    /// Kills all processes in the group, and removes it. Returns whether it is gone.
+    /// Kills all processes in the control group, and removes the group. Returns whether it is gone.
     pub fn remove(&self) -> bool {
         let deadline = Instant::now() + END_PATIENCE;
         loop {

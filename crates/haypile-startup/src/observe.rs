@@ -20,7 +20,7 @@ const MAX_OUTSIDE: usize = 8;
 /// Programs that start others at somebody else's request.
 const STARTERS: [&str; 4] = ["systemd", "dbus-daemon", "dbus-broker", "dbus-broker-lau"];
 
-/// A periodic observation of all processes in a tree.
+/// A periodic observation of all processes in a command's process tree.
 #[derive(Debug)]
 pub(super) struct Observation {
     interval: Duration,
@@ -52,7 +52,8 @@ impl Observation {
         self.next
     }
 
-    /// Observes the processes if it is time; `probe` is a process that is not part of the tree.
+    /// Observes the processes of the tree if it is time; `probe` is a process that is not part of
+    /// the tree.
     pub(super) fn look(&mut self, own: i32, main: i32, probe: Option<i32>, tally: &Tally<'_>) {
         let begin = Instant::now();
         if begin < self.next {
@@ -107,7 +108,7 @@ impl Observation {
         }
     }
 
-    /// Writes the observations into the report on the start.
+    /// Writes the observed processes and files into the report on the start.
     pub(super) fn write(mut self, report: &mut StartReport) {
         let mut bars: Vec<ProcessBar> = self.bars.into_values().collect();
         bars.sort_by_key(|bar| (bar.first_ns, bar.pid));

@@ -9,40 +9,38 @@ use serde::{Deserialize, Serialize};
 
 use super::ready::Ready;
 
-/// The orders for one start of a command, as the supervisor process reads them.
+/// The settings for one start of a command, which the supervisor process reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartOrders {
-    /// The program to start, and its arguments.
+    /// The command to start: a program and its arguments.
     pub command: Vec<String>,
     /// All environment variables of the command.
     pub environment: BTreeMap<String, String>,
-    /// The command's working directory.
+    /// The working directory of the command.
     pub directory: PathBuf,
     /// The file that the command reads as its standard input, from the beginning; `None` for an
     /// empty input.
     pub input: Option<PathBuf>,
-    /// The signal of readiness: what shows that the command is ready.
+    /// The signal of readiness: the event that shows that the command is ready.
     pub ready: Ready,
-    /// The exit statuses that do not count as a failure.
+    /// The exit statuses of the command that do not count as a failure.
     pub accepted: Accepted,
-    /// Milliseconds after which a start that is not ready counts as an error.
+    /// Milliseconds after which a command that is not ready counts as an error.
     pub timeout_ms: u64,
-    /// Milliseconds for which the process tree has to be quiet after it is ready; 0 ends it as soon
-    /// as it is ready.
+    /// Milliseconds for which the command's process tree has to be quiet after it is ready; 0 ends the tree as soon as
+    /// it is ready.
     pub settle_ms: u64,
-    /// Milliseconds between asking the process tree to end and killing it.
+    /// Milliseconds between asking the command's process tree to end and killing it.
     pub grace_ms: u64,
-    /// Milliseconds between observations of all processes; `None` for a timed start, which is not
-    /// observed.
+    /// Milliseconds between observations of the command's processes; `None` for a timed start, which is not observed.
     pub observe_ms: Option<u64>,
-    /// The control group that the supervisor is in.
+    /// The control group (cgroup) that the supervisor process is in.
     pub group: Option<super::cgroup::ControlGroup>,
     /// The cache file whose counters are polled during the start.
     pub span: Option<PathBuf>,
-    /// The largest number of processes in the tree at the same time; with more, the start is an
-    /// error.
+    /// The largest number of processes in the command's tree at the same time; with more, the start is an error.
     pub max_processes: usize,
-    /// The path of the file for the report.
+    /// The path of the file to which the supervisor writes the report on the start.
     pub report: PathBuf,
 }
 
@@ -57,8 +55,7 @@ impl StartOrders {
         in_seconds(self.timeout_ms)
     }
 
-    /// Returns the number of processes and threads of the tree beyond which the system refuses to
-    /// start more.
+    /// Returns the largest number of processes and threads that the system lets the command's tree have.
     pub(super) fn most_tasks(&self) -> u64 {
         let most = self.max_processes as u64;
         most.saturating_mul(TASKS_PER_PROCESS).saturating_add(MORE_TASKS)
@@ -85,7 +82,7 @@ pub enum Accepted {
 }
 
 impl Accepted {
-    /// Returns whether a process's end does not count as a failure.
+    /// Returns whether the end of a process with this status does not count as a failure.
     pub(super) fn takes(&self, status: ExitStatus) -> bool {
         let code = status.code();
         match self {
@@ -97,7 +94,7 @@ impl Accepted {
     }
 }
 
-/// The source of a measured processor time.
+/// The source of a measured processor time, such as a control group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CpuSource {
@@ -110,7 +107,7 @@ pub enum CpuSource {
     Clocks,
 }
 
-/// The source of a measured peak of memory.
+/// The source of a measured peak of memory, such as a control group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemorySource {
@@ -121,72 +118,70 @@ pub enum MemorySource {
     LargestProcess,
 }
 
-/// The results of one start of a command.
+/// The measured results of one start of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StartReport {
     /// Nanoseconds from the start until the command was ready.
     pub ready_ns: u64,
-    /// The uncertainty of `ready_ns` in nanoseconds, if a command tests readiness repeatedly: the
-    /// time since the last failing test began.
+    /// The uncertainty of `ready_ns` in nanoseconds, if another command tests readiness repeatedly: the time since the
+    /// last failing test began.
     pub ready_within_ns: Option<u64>,
     /// Processor time in nanoseconds of the commands that tested readiness, which no other figure
     /// includes.
     pub probes_ns: u64,
-    /// The exit status of the command, if it is ready when it exits.
+    /// The exit status of the command, for a command that counts as ready when it exits.
     pub exit_code: Option<i32>,
-    /// Nanoseconds until the process tree was quiet, if that was asked for and happened.
+    /// Nanoseconds from the start until the command's process tree was quiet, if that was asked for and happened.
     pub settled_ns: Option<u64>,
-    /// Processor time of the process tree in nanoseconds until it was ready; for a command that is
-    /// ready when it exits, until all of its processes had ended.
+    /// Processor time of the command's process tree in nanoseconds until it was ready; for a command that is ready when
+    /// it exits, until all of its processes had ended.
     pub cpu_ns: u64,
     /// The source of `cpu_ns`, such as a control group.
     pub cpu_source: CpuSource,
-    /// Processor time of the process tree in nanoseconds according to the control group, if there
-    /// is one.
+    /// Processor time of the command's process tree in nanoseconds according to the control group, if there is one.
     pub group_cpu_ns: Option<u64>,
-    /// Whether some processor time is missing: a process ignored the end of its children (SIGCHLD),
-    /// and no control group measured them.
+    /// Whether some processor time of the command's processes is missing: a process ignored the end of its children
+    /// (SIGCHLD), and no control group measured them.
     pub is_cpu_incomplete: bool,
     /// The name of a process that ignored the end of its children (SIGCHLD), whose usage is lost.
     pub ignores_children: Option<String>,
-    /// The peak memory use in bytes.
+    /// The peak memory use of the command's processes, in bytes.
     pub memory_bytes: u64,
     /// The source of `memory_bytes`, such as a control group.
     pub memory_source: MemorySource,
-    /// The time in nanoseconds for which the main thread of one process waited for a processor: the longest of the
-    /// processes that the supervisor reaped and of living ones; `None` where the system does not report it. (A control
-    /// group's pressure counts processes of the group that wait for each other.)
+    /// The longest time in nanoseconds for which the main thread of one of the command's processes waited for a
+    /// processor; `None` where the system does not report it. (A control group's pressure counts processes of the group
+    /// that wait for each other.)
     pub waited_ns: Option<u64>,
-    /// Number of page faults that needed no disk.
+    /// Number of page faults of the command's processes that needed no disk.
     pub minor_faults: u64,
-    /// Number of page faults that read from a disk.
+    /// Number of page faults of the command's processes that read from a disk.
     pub major_faults: u64,
-    /// The number of bytes that the process tree read from files, pipes and sockets, including the
-    /// page cache.
+    /// The number of bytes that the command's processes read from files, pipes and sockets, including the page cache.
     pub read_bytes: u64,
-    /// The number of bytes that the process tree read from a disk.
+    /// The number of bytes that the command's processes read from a disk.
     pub disk_read_bytes: u64,
-    /// The number of processes that ended and were waited for by the supervisor: the command itself, and those that
-    /// left their parents.
+    /// The number of ended processes that the supervisor waited for: the command itself, and those that left their
+    /// parents.
     pub reaped: u64,
-    /// The number of processes that were still running when the measurement ended, and were killed.
+    /// The number of the command's processes that were still running when the measurement ended, and were killed.
     pub left_running: u64,
     /// The time from the first to the last operation on the cache that `--span` names, in
     /// nanoseconds.
     pub span_ns: Option<u64>,
     /// The number of operations on the cache that `--span` names.
     pub span_operations: Option<u64>,
-    /// Names of processes that began outside of the tree during the start, as systemd or D-Bus
-    /// start them.
+    /// Names of processes that began outside of the command's process tree during the start, as systemd or D-Bus start
+    /// them.
     pub outside: Vec<String>,
     /// Regular files that were open or mapped during an observed start.
     pub files: Vec<PathBuf>,
     /// The timeline of an observed start: processes and their usage.
     pub timeline: Option<Timeline>,
-    /// The end of the command's output and error output.
+    /// The last part of the command's output and error output.
     pub output: String,
-    /// The reason why the start has no result; its numbers mean nothing then.
+    /// The reason why the start failed; the other fields mean nothing then.
     pub error: Option<String>,
 }
 

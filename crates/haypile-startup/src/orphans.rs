@@ -16,7 +16,8 @@ const KILL_PATIENCE: Duration = Duration::from_secs(5);
 /// Between two looks at whether they are.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A guard that adopts processes whose supervisor dies, while it lives.
+/// A guard by which this process, while the guard lives, adopts the processes of a supervisor that
+/// dies.
 #[derive(Debug)]
 pub(super) struct Orphanage {
     own: i32,
@@ -25,7 +26,8 @@ pub(super) struct Orphanage {
 }
 
 impl Orphanage {
-    /// Starts to adopt processes whose supervisor dies; `None` if the system does not permit it.
+    /// Makes this process adopt the processes of a supervisor that dies; `None` if the system does
+    /// not permit it.
     pub(super) fn open() -> Option<Self> {
         set_child_subreaper(Some(getpid())).ok()?;
         let own = getpid().as_raw_nonzero().get();
@@ -34,7 +36,7 @@ impl Orphanage {
         Some(Self { own, known: known.collect() })
     }
 
-    /// Kills all processes that it has adopted, and returns whether they are gone.
+    /// Kills all processes that this one has adopted, and returns whether they are gone.
     pub(super) fn close(self) -> bool {
         let deadline = Instant::now() + KILL_PATIENCE;
         while has_children() {

@@ -38,9 +38,9 @@ pub(super) struct Probe {
 /// The first run of the readiness command that succeeded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Success {
-    /// The time at which the success was known.
+    /// The time at which the readiness command was known to succeed.
     pub(super) at: Instant,
-    /// The uncertainty of that time: since the last run that failed began.
+    /// The uncertainty of that time: the time since the last failing run of the readiness command began.
     pub(super) within: Duration,
 }
 
@@ -106,8 +106,7 @@ fn not_started(command: &str, error: &io::Error) -> String {
     format!("'{command}' cannot be started: {error}")
 }
 
-/// Whether the readiness command succeeds before anything is started. It may take as long as a
-/// start.
+/// Whether the readiness command succeeds before the measured command is started. It may take as long as a start.
 pub(super) fn succeeds_already(
     orders: &StartOrders,
     command: &str,

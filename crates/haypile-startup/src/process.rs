@@ -26,8 +26,8 @@ const STOPPED_PATIENCE: Duration = Duration::from_secs(1);
 /// The line that a supervisor says at the end.
 const DONE: &str = "done";
 
-/// Starts a command in a separate supervisor process, and returns the report; `None` if the user
-/// interrupts it.
+/// Starts a command in a separate supervisor process, and returns the report with the measurements;
+/// `None` if the user interrupts the start.
 ///
 /// # Errors
 ///
@@ -121,8 +121,8 @@ fn line(
     }
 }
 
-/// Supervises one start: reads the orders, a line of JSON, from standard input, and writes the
-/// report to the file that they name. The end of standard input ends the start.
+/// Supervises one start of a command: reads the settings, a line of JSON, from standard input, and
+/// writes the report to the file that they name. The end of standard input ends the start.
 ///
 /// # Errors
 ///

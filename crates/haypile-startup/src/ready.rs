@@ -15,7 +15,7 @@ use url::Url;
 /// The longest wait for one answer of a server that is asked whether it is ready.
 const PROBE_PATIENCE: Duration = Duration::from_millis(250);
 
-/// A signal of readiness: what shows that a command is ready.
+/// A signal of readiness: the event that shows that a started command is ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Ready {
@@ -126,9 +126,8 @@ impl From<Ready> for String {
 }
 
 impl Ready {
-    /// Whether something outside of the command (a port, a file) shows that it is ready; `None` for
-    /// signals from the command's own process, output or windows, or from a command that has to be
-    /// run.
+    /// Whether something outside of the command, such as an open port or a file, shows that the command is ready;
+    /// `None` for signals from the command's own process, output or windows, or from a command that has to be run.
     pub(super) fn is_seen(&self) -> Option<bool> {
         match self {
             Self::Exit | Self::Line(_) | Self::Command(_) | Self::Window(_) => None,

@@ -17,7 +17,7 @@ pub(super) struct Usage {
     pub(super) disk_read_bytes: u64,
     /// The peak memory of the largest of these processes, in bytes.
     pub(super) peak_bytes: u64,
-    /// The time in nanoseconds for which the main thread of one process waited for a processor: the longest of several;
+    /// The longest time in nanoseconds for which the main thread of one of these processes waited for a processor;
     /// `None` where the system does not report it. A process that its own parent waits for is not among them.
     pub(super) waited_ns: Option<u64>,
 }
@@ -33,7 +33,7 @@ impl Usage {
     }
 }
 
-/// The outcome of reaping a child process that ended.
+/// The outcome of reaping (collecting the exit status of) an ended child process.
 #[derive(Debug)]
 pub(super) enum Reaped {
     /// This child has ended, with its usage.
@@ -44,7 +44,7 @@ pub(super) enum Reaped {
     NoChildren,
 }
 
-/// Reaps a child process that ended, without waiting for one.
+/// Reaps (collects the exit status of) a child process that has ended, without waiting for one.
 pub(super) fn reap() -> Reaped {
     let ended = ended_child();
     // Once it is reaped, nothing is left to be read of it.
@@ -99,8 +99,8 @@ impl Usage {
     }
 }
 
-/// Makes the system keep ended children until they are reaped: a process that is started with
-/// SIGCHLD ignored would not be told of them.
+/// Makes the system keep ended children until this process reaps them: a process that is started with SIGCHLD ignored
+/// would not be told of them.
 pub(super) fn keep_ended_children() {
     // SAFETY: the default action runs no code of ours.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };

@@ -11,7 +11,7 @@ use haypile::file;
 /// Between two looks at the counters. A look that takes longer than a quarter of it makes it longer.
 const INTERVAL: Duration = Duration::from_millis(1);
 
-/// The operation counters of a cache file, polled during a start.
+/// The operation counters of a cache file, which are polled during a start.
 #[derive(Debug)]
 pub(super) struct Span {
     path: PathBuf,
@@ -24,13 +24,13 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// Starts from the operations that the file has counted so far; a missing file has none.
+    /// Begins to poll a cache file, from the operations that it has counted so far; a missing file has none.
     pub(super) fn begin(path: PathBuf) -> Self {
         let before = operations(&path).unwrap_or(0);
         Self { path, before, seen: before, first: None, last: None, next: Instant::now() }
     }
 
-    /// Returns the time of the next poll of the cache file.
+    /// Returns the time at which the counters of the cache file are polled next.
     pub(super) fn next(&self) -> Instant {
         self.next
     }
@@ -51,9 +51,8 @@ impl Span {
         self.next = begin + INTERVAL.max(4 * begin.elapsed());
     }
 
-    /// Returns the nanoseconds from the first to the last operation on the cache, to about a
-    /// millisecond, and the number of operations; `None` without any. It polls once more for the
-    /// last ones.
+    /// Returns the nanoseconds from the first to the last operation on the cache file, to about a millisecond, and the
+    /// number of operations; `None` without any. It polls once more for the last ones.
     pub(super) fn found(&mut self) -> Option<(u64, u64)> {
         self.next = Instant::now();
         self.look();

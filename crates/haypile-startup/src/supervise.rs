@@ -44,7 +44,7 @@ const LINE_BYTES: usize = 64 << 10;
 const INCOMPLETE_PART: u64 = 50;
 const INCOMPLETE_NS: u64 = 3_000_000;
 
-/// Starts a command as ordered, and returns the report, which contains any error.
+/// Starts a command and measures the start, as ordered; returns the report, which contains any error.
 pub(super) fn supervise(orders: &StartOrders, stop: &impl AsFd) -> StartReport {
     let mut report = StartReport::default();
     match Supervision::begin(orders, stop) {

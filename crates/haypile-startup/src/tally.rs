@@ -8,7 +8,7 @@ use super::orders::{CpuSource, MemorySource, StartReport};
 use super::reap::Usage;
 use super::tree::{self, Process};
 
-/// The resources that a process tree has used since this was created.
+/// The resources that a command's process tree has used since this value was created.
 #[derive(Debug)]
 pub(super) struct Tally<'a> {
     group: Option<&'a ControlGroup>,
@@ -19,21 +19,22 @@ pub(super) struct Tally<'a> {
     memory_bytes: u64,
     /// The bytes that this process's ended children had read at the beginning.
     read_bytes: u64,
-    /// The resources used by children that have ended.
+    /// The resources used by the tree's processes that have ended.
     pub(super) ended: Usage,
-    /// Processor time in nanoseconds of the readiness commands, which are not part of the tree.
+    /// Processor time in nanoseconds of the readiness commands, which are not part of the measured
+    /// tree.
     pub(super) probes_ns: u64,
-    /// The number of children that have ended.
+    /// The number of ended processes that the supervisor has reaped.
     pub(super) reaped: u64,
 }
 
-/// The resources that a process tree has used up to a moment.
+/// The resources that a command's process tree has used up to a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Moment {
     pub(super) cpu_ns: u64,
     pub(super) cpu_source: CpuSource,
-    /// The processor time of the tree in nanoseconds according to the control group, if there is
-    /// one.
+    /// The processor time of the process tree in nanoseconds according to the control group, if
+    /// there is one.
     pub(super) group_cpu_ns: Option<u64>,
     pub(super) minor_faults: u64,
     pub(super) major_faults: u64,
@@ -41,7 +42,8 @@ pub(super) struct Moment {
     pub(super) disk_read_bytes: u64,
     pub(super) memory_bytes: u64,
     pub(super) memory_source: MemorySource,
-    /// The time in nanoseconds for which the main thread of one process waited for a processor.
+    /// The longest time in nanoseconds for which the main thread of one process of the tree waited
+    /// for a processor.
     pub(super) waited_ns: Option<u64>,
 }
 
@@ -66,7 +68,8 @@ impl<'a> Tally<'a> {
         Some(group.saturating_sub(own).saturating_sub(self.probes_ns))
     }
 
-    /// Returns the processor time of the tree so far, in nanoseconds, given its living processes.
+    /// Returns the processor time that the process tree has used so far, in nanoseconds, given its
+    /// living processes.
     pub(super) fn cpu_ns(&self, living: &[&Process]) -> (u64, CpuSource) {
         if living.is_empty() {
             return (self.ended.cpu_ns, CpuSource::Waited);
@@ -81,7 +84,7 @@ impl<'a> Tally<'a> {
         (self.ended.cpu_ns + living.iter().map(of).sum::<u64>(), CpuSource::Clocks)
     }
 
-    /// Returns all resources that the tree has used so far, given its living processes.
+    /// Returns all resources that the process tree has used so far, given its living processes.
     pub(super) fn moment(&self, living: &[&Process]) -> Moment {
         let (cpu_ns, cpu_source) = self.cpu_ns(living);
         let mut moment = Moment {

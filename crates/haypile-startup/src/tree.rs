@@ -28,14 +28,15 @@ pub(super) struct Process {
 /// The numbers of bytes that a process and its ended children have read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reads {
-    /// Bytes read by `read` and similar calls, including the page cache.
+    /// Bytes that the process and its ended children have read by `read` and similar calls,
+    /// including the page cache.
     pub(super) read_bytes: u64,
-    /// Bytes read from a disk.
+    /// Bytes that the process and its ended children have read from a disk.
     pub(super) disk_read_bytes: u64,
 }
 
 impl Process {
-    /// Returns the process with this id; `None` if there is none.
+    /// Returns the process with this id, from `/proc`; `None` if there is none.
     pub(super) fn of(pid: i32) -> Option<Self> {
         Self::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
@@ -90,8 +91,8 @@ pub(super) fn descendants(root: i32, processes: &[Process]) -> Vec<&Process> {
     found
 }
 
-/// Kills all processes whose ids `find` returns. They are stopped first, so that none starts others
-/// in the meantime. Processes that multiply faster than they are stopped may remain.
+/// Kills all processes whose ids `find` returns. It stops the processes first, so that none starts
+/// others in the meantime. Processes that multiply faster than they are stopped may remain.
 pub(super) fn kill(find: impl Fn(&[Process]) -> Vec<i32>) {
     let mut stopped = HashSet::new();
     for _ in 0..STOP_ROUNDS {
@@ -116,7 +117,8 @@ pub(super) fn send(pid: i32, signal: Signal) {
     }
 }
 
-/// Returns the processes of the tree below the supervisor, without the readiness command.
+/// Returns the living processes of the command's tree, which are below the supervisor, without the
+/// readiness command.
 pub(super) fn living(own: i32, probe: Option<i32>, processes: &[Process]) -> Vec<&Process> {
     let mut living = descendants(own, processes);
     if let Some(probe) = probe {
@@ -138,8 +140,8 @@ fn is_ignored(status: &str) -> Option<bool> {
     Some(mask >> (libc::SIGCHLD - 1) & 1 == 1)
 }
 
-/// Parses the numbers of bytes that a process and its ended children have read; zeros if the kernel
-/// does not report them.
+/// Parses the numbers of bytes that a process and its ended children have read, from the text of
+/// `/proc/PID/io`; zeros if the kernel does not report them.
 pub(super) fn reads(io: &str) -> Reads {
     let text = fs::read_to_string(io).unwrap_or_default();
     let field = |name: &str| {
@@ -157,7 +159,7 @@ pub(super) fn peak_bytes(pid: i32) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// Returns the regular files that a process has mapped or open.
+/// Returns the regular files that a process has open or mapped into memory.
 pub(super) fn files(pid: i32) -> Vec<PathBuf> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let mapped = maps.lines().filter_map(|line| Some(PathBuf::from(&line[line.find('/')?..])));

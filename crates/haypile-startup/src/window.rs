@@ -61,7 +61,7 @@ impl Windows {
         Ok(Self { server, title, utf8_title, new: Vec::new(), is_seen: false })
     }
 
-    /// Whether a matching window has appeared.
+    /// Whether a window with a matching title or class has appeared.
     pub(super) fn is_seen(&self) -> bool {
         self.is_seen
     }

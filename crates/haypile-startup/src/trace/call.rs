@@ -1,6 +1,6 @@
 //! System calls that ask for files and folders.
 
-/// The purpose of a system call: open, status, list or read.
+/// The purpose of a traced system call: opening a file, asking for its status, listing a folder or reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Opening a file or folder.
@@ -25,12 +25,12 @@ pub(super) enum Subject {
     Descriptor(usize),
 }
 
-/// A kind of system call that is counted.
+/// A kind of system call that a trace counts: its purpose, and the argument with its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) kind: Kind,
     pub(super) subject: Subject,
-    /// The index of the argument with the flags of `open`; `None` for other system calls.
+    /// The index of the system call's argument with the flags of `open`; `None` for other system calls.
     pub(super) flags: Option<usize>,
 }
 

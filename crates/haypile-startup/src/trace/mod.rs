@@ -24,10 +24,9 @@ pub use record::{CallTrace, FileUse};
 /// The longest wait for processes that go on after the command has exited, and for those that are asked to end.
 const STRAGGLER_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Starts a command, traces it and all its processes, and writes a [`CallTrace`] as JSON to `file`
-/// when it exits, or when this process is asked to end (SIGTERM). Processes that remain a second
-/// after the exit are asked to end, and killed a second later. Returns the command's exit status,
-/// or 128 plus the signal that ended it.
+/// Starts a command, traces it and all its processes, and writes a [`CallTrace`] as JSON to `file` when the command
+/// exits, or when this process is asked to end (SIGTERM). Processes that remain a second after the exit are asked to
+/// end, and killed a second later. Returns the command's exit status, or 128 plus the signal that ended it.
 ///
 /// # Errors
 ///

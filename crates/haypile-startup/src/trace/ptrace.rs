@@ -10,7 +10,7 @@ use std::process::Command;
 use std::ptr;
 use std::time::Duration;
 
-/// An event of a traced process: its exit or a stop.
+/// An event of a traced process, such as its exit or a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// The process exited with this status.
@@ -60,8 +60,8 @@ pub(super) fn trace_from_the_start(command: &mut Command, signals: &Signals) {
     unsafe { command.pre_exec(ask) };
 }
 
-/// Makes the tracer trace the children of a stopped process too, distinguish system calls from
-/// signals, and kill all when it ends.
+/// Makes the tracer also trace the children of a stopped process, distinguish system calls from signals, and kill all
+/// of them when the tracer ends.
 pub(super) fn set_options(pid: i32) {
     let options = libc::PTRACE_O_TRACESYSGOOD
         | libc::PTRACE_O_TRACEFORK
@@ -73,8 +73,7 @@ pub(super) fn set_options(pid: i32) {
     unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, pid, 0, i64::from(options)) };
 }
 
-/// Resumes a stopped process, with a signal or without one (0): until its next system call, or past
-/// all of them.
+/// Resumes a stopped traced process, with a signal or without one (0): until its next system call, or past all of them.
 pub(super) fn go_on(pid: i32, signal: i32, stops_at_calls: bool) {
     let request = if stops_at_calls { libc::PTRACE_SYSCALL } else { libc::PTRACE_CONT };
     // SAFETY: the request takes a number. A process that was killed in the meantime does not go on.
@@ -92,7 +91,7 @@ pub(super) enum Next {
     NoChildren,
 }
 
-/// Returns the next event of any traced process, without waiting for one.
+/// Returns the next event of any traced process, without waiting for an event.
 pub(super) fn next() -> Next {
     let mut status = 0;
     // SAFETY: the pointer is to a writable number.
@@ -120,8 +119,8 @@ fn event(status: i32) -> Event {
     }
 }
 
-/// Returns the system call at which a traced process is stopped; `None` if the kernel (before Linux
-/// 5.3) does not report it.
+/// Returns the system call that a stopped traced process enters or leaves; `None` if the kernel (before Linux 5.3) does
+/// not report it.
 pub(super) fn call(pid: i32) -> Option<Call> {
     let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
     let bytes = size_of::<libc::ptrace_syscall_info>();
@@ -177,7 +176,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Blocks the signals, so that none is lost between two polls of the children.
+    /// Blocks SIGCHLD and SIGTERM, so that no signal is lost between two polls of the children.
     pub(super) fn block() -> Self {
         let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
         let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
@@ -192,7 +191,7 @@ impl Signals {
         }
     }
 
-    /// Waits for one of the signals, for at most `limit`.
+    /// Waits until SIGCHLD or SIGTERM arrives, for at most `limit`.
     pub(super) fn wait(&self, limit: Option<Duration>) -> Woken {
         // A longer wait than the type has is one without an end.
         let limit = limit.unwrap_or(Duration::MAX);

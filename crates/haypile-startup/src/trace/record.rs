@@ -22,7 +22,7 @@ const PATH_BYTES: usize = 4096;
 /// Places of the kernel's own, without files of a program or its cache.
 const APART: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// The use of one file by a traced start.
+/// The use of one file by a traced start of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileUse {
     /// Whether the file was ever opened for writing.
@@ -33,25 +33,25 @@ pub struct FileUse {
     pub changed_ns: i64,
 }
 
-/// The system calls, files and folders of a traced start.
+/// The system calls, files and folders that a traced start of a command used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallTrace {
-    /// Counts of all system calls for files and folders.
+    /// Counts of all system calls of the start for files and folders.
     pub calls: CallCounts,
     /// The number of bytes that the start read from files.
     pub read_bytes: u64,
-    /// Counts of system calls by folder: the folder of the file, or the folder itself if it was
-    /// opened or listed.
+    /// Counts of the start's system calls by folder: the folder of the file, or the folder itself
+    /// if it was opened or listed.
     pub folders: BTreeMap<PathBuf, CallCounts>,
     /// The regular files that the start opened or executed.
     pub files: BTreeMap<PathBuf, FileUse>,
-    /// The programs that the start executed, and how often.
+    /// The programs that the start executed, with the number of executions of each.
     pub programs: BTreeMap<PathBuf, u64>,
-    /// Whether there were more files or folders than the lists can hold.
+    /// Whether the start used more files or folders than the lists can hold.
     pub is_cut: bool,
 }
 
-/// A recorder of the system calls of all processes of a start.
+/// A recorder of the system calls of all processes of a traced start.
 #[derive(Debug)]
 pub(super) struct Recorder {
     file: PathBuf,
@@ -79,7 +79,7 @@ impl Recorder {
         }
     }
 
-    /// Whether the command's own process has begun.
+    /// Whether the traced command has begun to execute its program.
     pub(super) fn has_begun(&self) -> bool {
         !self.trace.programs.is_empty() || !self.known.is_empty()
     }
@@ -106,8 +106,8 @@ impl Recorder {
         fs::write(&self.file, text).with_context(|| self.file.display().to_string())
     }
 
-    /// Records that a process executes another program: the program and its loader count as used
-    /// files.
+    /// Records that a traced process executes another program: the program and its loader count as
+    /// used files.
     pub(super) fn at_exec(&mut self, pid: i32) {
         self.known.insert(pid);
         self.pending.remove(&pid);
@@ -124,7 +124,7 @@ impl Recorder {
         }
     }
 
-    /// Records that a process enters or leaves a system call.
+    /// Records that a traced process enters or leaves a system call.
     pub(super) fn at_call(&mut self, pid: i32) {
         match ptrace::call(pid) {
             Some(Call::Enter { number, arguments, is_native: true }) => {
