@@ -9,8 +9,8 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// A running server. Dropping it ends the server, and waits for the end of its thread, if it has
-/// one.
+/// A server that runs in a task or a thread. Dropping it ends the server, and waits for the end of
+/// its thread, if it has one.
 #[derive(Debug)]
 pub(crate) struct Running(Option<RunsIn>);
 
@@ -37,7 +37,7 @@ impl Running {
     }
 
     /// Runs a server on a separate thread with its own async runtime, until its receiver gets the
-    /// signal to end. Returns it with its addresses.
+    /// signal to end. Returns the server with its addresses.
     pub(crate) fn in_thread<F, A>(
         name: &str,
         serve: impl FnOnce(oneshot::Receiver<()>) -> io::Result<(F, A)>,

@@ -26,7 +26,7 @@ struct Schedule {
     carry: u128,
 }
 
-/// The time at which some bytes pass an emulated link.
+/// The period of time in which some bytes pass an emulated link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
     /// The time at which the bytes start to pass; taking it later does not delay the next bytes.
@@ -40,7 +40,7 @@ impl Bucket {
         Self { bits_per_second, schedule: Mutex::new(Schedule { free: None, carry: 0 }) }
     }
 
-    /// Waits until some bytes, which arrived at a past time, may pass the link.
+    /// Waits until some bytes, which arrived at the link at the time `arrival`, may pass it.
     pub(super) async fn turn(&self, bytes: usize, arrival: Instant) -> Turn {
         let Some(rate) = self.bits_per_second else { return Turn { at: arrival, end: arrival } };
         let mut schedule = self.schedule.lock().await;

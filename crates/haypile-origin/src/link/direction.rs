@@ -25,17 +25,17 @@ const MOST_CATCH_UP: Duration = Duration::from_millis(100);
 pub(super) struct Direction<'a> {
     pub(super) bucket: &'a Bucket,
     pub(super) chance: Chance,
-    /// The count of bytes of all connections that have passed the link in this direction.
+    /// The number of bytes of all connections that have passed the link in this direction.
     pub(super) passed: &'a AtomicU64,
     /// The largest number of bytes that pass the link at once.
     pub(super) quantum: usize,
-    /// The memory for bytes in transit of this direction, in bytes.
+    /// The memory for the connection's bytes in transit in this direction, in bytes.
     pub(super) queue_bytes: usize,
-    /// The time from which the connection transmits bytes.
+    /// The time from which the connection transmits bytes, after its handshake.
     pub(super) opens: Instant,
 }
 
-/// The way in which one direction of a connection ended.
+/// The way in which one direction of a connection over a link ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DirectionEnd {
     /// The sender has ended its stream, and the receiver has been told.
@@ -60,7 +60,7 @@ enum Item {
 }
 
 impl Direction<'_> {
-    /// Relays bytes until this direction of the connection ends.
+    /// Relays the bytes of a connection in one direction over the link, until this direction ends.
     pub(super) async fn run<R, W>(self, source: R, target: W) -> DirectionEnd
     where
         R: AsyncRead + Unpin,

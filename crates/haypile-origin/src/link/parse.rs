@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::profile::LinkProfile;
 
-/// The error of a text that is not a link, or of a link's property that is out of its range.
+/// The error of a text that does not describe a network link, or of a link's property that is out
+/// of its range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkProfileError {

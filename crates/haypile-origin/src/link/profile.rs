@@ -5,14 +5,14 @@ use std::time::Duration;
 use super::PACKET_BYTES;
 use super::parse::LinkProfileError;
 
-/// The longest round trip that a link may have.
+/// The longest round trip that an emulated network link may have.
 pub(super) const MOST_ROUND_TRIP: Duration = Duration::from_mins(1);
-/// The highest rate that a link may have, in bits per second.
+/// The highest rate that an emulated network link may have, in bits per second.
 pub(super) const MOST_BITS_PER_SECOND: u64 = 1_000_000_000_000;
-/// The highest probability that a packet is lost on a link.
+/// The highest probability with which an emulated network link may lose a packet.
 pub(super) const MOST_LOSS: f64 = 0.5;
 
-/// The memory that each entry of a queue takes in addition to its bytes.
+/// The memory in bytes that each entry of a link's queue takes in addition to the transmitted bytes.
 pub(super) const ENTRY_BYTES: usize = 128;
 /// The time by which bytes may stay longer, because timers are late and turns are taken early.
 const SLACK: Duration = Duration::from_millis(5);
@@ -31,17 +31,17 @@ const MOST_QUANTUM_BYTES: usize = 44 * PACKET_BYTES;
 pub struct LinkProfile {
     /// The name of the link, or its properties as text.
     pub name: String,
-    /// The rate from the origin to the clients, from 1 bit/s to 1 Tbit/s; `None` for unlimited.
+    /// The rate of the link from the origin to the clients, from 1 bit/s to 1 Tbit/s; `None` for unlimited.
     pub down_bits_per_second: Option<u64>,
-    /// The rate from the clients to the origin, from 1 bit/s to 1 Tbit/s; `None` for unlimited.
+    /// The rate of the link from the clients to the origin, from 1 bit/s to 1 Tbit/s; `None` for unlimited.
     pub up_bits_per_second: Option<u64>,
-    /// The time to the origin and back without jitter and without what the rates add, at most a
-    /// minute.
+    /// The round trip time of the link, to the origin and back, without jitter and without what the rates add, at most
+    /// a minute.
     pub round_trip: Duration,
-    /// The largest random difference of a round trip from `round_trip`, shorter or longer; at most
-    /// `round_trip`. It is uniformly distributed, and each direction of the link gets half of it.
+    /// The largest random difference (jitter) of the link's round trip time from `round_trip`, shorter or longer; at
+    /// most `round_trip`. It is uniformly distributed, and each direction of the link gets half of it.
     pub jitter: Duration,
-    /// The probability that a packet is lost, from 0 to 0.5.
+    /// The probability that the link loses a packet, from 0 to 0.5.
     pub loss: f64,
 }
 
@@ -82,7 +82,7 @@ impl LinkProfile {
         names
     };
 
-    /// Returns the link with a name in [`NAMES`](Self::NAMES).
+    /// Returns the properties of the link with a name in [`NAMES`](Self::NAMES).
     pub fn named(name: &str) -> Option<Self> {
         let (name, rates, round_trip, jitter) = NAMED.iter().find(|named| named.0 == name)?;
         Some(Self {
@@ -95,7 +95,7 @@ impl LinkProfile {
         })
     }
 
-    /// Returns a link with unlimited rates, and without delay and loss.
+    /// Returns the properties of a link with unlimited rates, and without delay and loss.
     pub fn unshaped() -> Self {
         Self::named("unshaped").expect("a name of the table")
     }
@@ -124,8 +124,8 @@ impl LinkProfile {
     }
 }
 
-/// Returns the number of bytes that may pass the link at once: those of a millisecond, in whole
-/// packets, at least one.
+/// Returns the number of bytes that may pass the link at once: those of a millisecond at this rate, in whole packets,
+/// at least one packet.
 pub(super) fn quantum(bits_per_second: Option<u64>) -> usize {
     let Some(rate) = bits_per_second else { return MOST_QUANTUM_BYTES };
     let bytes = usize::try_from(rate / 8 / 1_000).unwrap_or(usize::MAX);
@@ -133,7 +133,7 @@ pub(super) fn quantum(bits_per_second: Option<u64>) -> usize {
     whole.clamp(PACKET_BYTES, MOST_QUANTUM_BYTES)
 }
 
-/// Returns the memory in bytes for one connection's bytes in transit in one direction.
+/// Returns the memory in bytes for a connection's bytes in transit over the link, in one direction.
 pub(super) fn queue_bytes(bits_per_second: Option<u64>, longest_round_trip: Duration) -> usize {
     let Some(rate) = bits_per_second else { return MOST_QUEUE_BYTES };
     let bits = u128::from(rate) * (longest_round_trip + SLACK).as_nanos() / 1_000_000_000;

@@ -13,7 +13,7 @@ use super::chance::Chance;
 use super::direction::{Direction, DirectionEnd};
 use super::profile::{LinkProfile, quantum, queue_bytes};
 
-/// An emulated network link that connections share, between streams of any kind.
+/// An emulated network link, which connections between streams of any kind share.
 ///
 /// Everything happens in the time of tokio. In a test that pauses it, a transfer takes exactly the
 /// time that it would take, and no time of the machine:
@@ -93,8 +93,9 @@ impl Link {
         })
     }
 
-    /// Relays one connection until it ends. Its first bytes pass after this number of round trips:
-    /// 1 for TCP, 2 with TLS 1.3 and 3 with TLS 1.2. Dropping the future ends the connection.
+    /// Relays one connection over the link until it ends. Its first bytes pass after this number of
+    /// round trips: 1 for TCP, 2 with TLS 1.3 and 3 with TLS 1.2. Dropping the future ends the
+    /// connection.
     pub async fn relay<C, O>(&self, client: &mut C, origin: &mut O, round_trips: u32) -> RelayEnd
     where
         C: AsyncRead + AsyncWrite + Unpin,
@@ -103,7 +104,7 @@ impl Link {
         self.relay_since(Instant::now(), client, origin, round_trips).await
     }
 
-    /// Relays a connection over the link, which a client opened at this time.
+    /// Relays a connection over the link until it ends; the client opened it at the time `start`.
     pub(super) async fn relay_since<C, O>(
         &self,
         start: Instant,
@@ -170,7 +171,7 @@ impl Link {
         self.bytes_up.load(Ordering::SeqCst)
     }
 
-    /// Returns the number of connections over the link so far.
+    /// Returns the number of connections that the link has relayed so far.
     pub fn connections(&self) -> u64 {
         self.connections.load(Ordering::SeqCst)
     }

@@ -76,7 +76,8 @@ impl BodySource {
         }
     }
 
-    /// Calls the body's function, if it has one, and returns a body whose parts are references.
+    /// Returns a body whose bytes are in memory if a function makes them, by calling the function; otherwise the same
+    /// body.
     pub(super) fn made(&self) -> Self {
         let Source::Made { bytes, make } = &self.0 else { return self.clone() };
         let mut body = (make.0)();

@@ -8,7 +8,7 @@ use http::header::{
 };
 use http::{HeaderMap, StatusCode};
 
-/// The part of a body that a request asks for.
+/// The part of a body that a request asks for by its `Range` field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// The whole body: the request asks for no part, or for one that need not be heeded.
@@ -19,8 +19,8 @@ pub(super) enum Part {
     NotSatisfiable,
 }
 
-/// Whether the client already has the response, according to its conditions (a 304). Preconditions
-/// of changes are ignored: the server has no state.
+/// Whether the client already has the response, according to the conditions in its request, so that the reply is a 304.
+/// Preconditions of changes are ignored: the server has no state.
 pub(super) fn is_not_modified(
     request: &HeaderMap,
     status: StatusCode,
@@ -42,8 +42,8 @@ pub(super) fn is_not_modified(
     }
 }
 
-/// Determines which part of a body of this length a request asks for; a request for several parts
-/// gets the whole body.
+/// Determines which part of a body of `length` bytes a request asks for; a request for several parts gets the whole
+/// body.
 pub(super) fn part(
     request: &HeaderMap,
     status: StatusCode,

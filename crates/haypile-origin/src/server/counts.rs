@@ -6,26 +6,29 @@ use std::ops::Sub;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OriginCounts {
-    /// The number of accepted connections.
+    /// The number of connections that the server accepted.
     pub connections: u64,
-    /// The number of requests whose heads were received.
+    /// The number of requests whose heads the server received.
     pub requests: u64,
-    /// The number of connections that ended because their bytes were not a valid request.
+    /// The number of connections that the server ended because their bytes were not a valid
+    /// request.
     pub unreadable: u64,
-    /// The number of bytes of bodies that were sent, without the framing of chunks.
+    /// The number of bytes of bodies that the server sent, without the framing of chunks.
     pub body_bytes: u64,
-    /// The number of replies with the status 200. A reply is counted right before its head is sent.
+    /// The number of replies of the server with the status 200. A reply is counted right before its
+    /// head is sent.
     pub replies_200: u64,
-    /// The number of replies with the status 206.
+    /// The number of replies of the server with the status 206 (partial content).
     pub replies_206: u64,
-    /// The number of replies with the status 304.
+    /// The number of replies of the server with the status 304 (not modified).
     pub replies_304: u64,
-    /// The number of replies with any other status, and of raw replies, which need not be HTTP
-    /// responses.
+    /// The number of replies of the server with any other status, and of raw replies, which need
+    /// not be HTTP responses.
     pub replies_other: u64,
 }
 
-/// The counts of one host and path at one time, or, subtracted, between two times.
+/// An origin server's counts of requests and bytes for one host and path, at one time or,
+/// subtracted, between two times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PathCounts {

@@ -122,34 +122,37 @@ impl ScriptedOrigin {
         self.address
     }
 
-    /// Returns the number of all requests whose heads were received.
+    /// Returns the number of all requests whose heads the server has received.
     pub fn requests(&self) -> u64 {
         self.records.requests()
     }
 
-    /// Returns the number of requests for a path with its query, exactly as clients sent it, over
-    /// all hosts.
+    /// Returns the number of requests that the server has received for a path with its query, exactly as clients sent
+    /// it, over all hosts.
     pub fn requests_for(&self, path: &str) -> u64 {
         self.records.requests_for(path)
     }
 
-    /// Returns the number of requests by path with query; only requested paths are included.
+    /// Returns the number of requests that the server has received, by path with query; only requested paths are
+    /// included.
     pub fn requests_by_path(&self) -> BTreeMap<String, u64> {
         self.records.requests_by_path()
     }
 
-    /// Returns the number of requests to a host (in any case, with or without a port) for a path
-    /// with its query, if [`Script::on_host`] names both together; otherwise 0.
+    /// Returns the number of requests that the server has received for a host (in any case, with or without a port) and
+    /// a path with its query, if [`Script::on_host`] names both together; otherwise 0.
     pub fn requests_for_host(&self, host: &str, path: &str) -> u64 {
         self.counts_for_host(host, path).requests
     }
 
-    /// Returns the counts of a host and path that [`Script::on_host`] names; zeros for any other.
+    /// Returns the counts of requests and bytes for a host and path that [`Script::on_host`] names; zeros for any
+    /// other.
     pub fn counts_for_host(&self, host: &str, path: &str) -> PathCounts {
         self.records.counts_for_host(host, path)
     }
 
-    /// Returns the counts of every host and path that [`Script::on_host`] names, including zeros.
+    /// Returns the counts of requests and bytes for every host and path that [`Script::on_host`] names, including
+    /// zeros.
     pub fn counts_by_host(&self) -> BTreeMap<(String, String), PathCounts> {
         self.records.counts_by_host()
     }
@@ -167,15 +170,15 @@ impl ScriptedOrigin {
         self.records.received()
     }
 
-    /// Returns the number of connections that ended because their bytes were not a request, were
-    /// too long, or were ambiguous. It stays 0 with HTTP/2, which has its own errors for that.
+    /// Returns the number of connections that the server ended because their bytes were not a request, were too long,
+    /// or were ambiguous. It stays 0 with HTTP/2, which has its own errors for that.
     pub fn unreadable(&self) -> u64 {
         self.records.unreadable()
     }
 
-    /// Returns the number of bytes of bodies that were sent; heads, the framing of chunks and [raw
-    /// bytes](Reply::raw) do not count. A part of at most 64 KiB that is being sent counts as a
-    /// whole until its client refuses it.
+    /// Returns the number of bytes of bodies that the server has sent; heads, the framing of chunks and [raw
+    /// bytes](Reply::raw) do not count. A part of at most 64 KiB that is being sent counts as a whole until its client
+    /// refuses it.
     pub fn body_bytes_sent(&self) -> u64 {
         self.records.body_bytes_sent()
     }
@@ -185,7 +188,7 @@ impl ScriptedOrigin {
         self.records.connections()
     }
 
-    /// Returns the number of open connections.
+    /// Returns the number of open connections to the server.
     pub fn open_connections(&self) -> u64 {
         self.records.open_connections()
     }

@@ -11,7 +11,7 @@ use super::counts::{OriginCounts, PathCounts};
 use super::request::host_of;
 use super::script::{Kept, ListId, Script};
 
-/// A request as the server received it.
+/// A request as the origin server received it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceivedRequest {
     /// The bytes of the request's head, including the empty line at its end; of HTTP/2, as they
@@ -52,10 +52,11 @@ struct ListCounts {
     body_bytes: AtomicU64,
 }
 
-/// A recorded request: its list, and its position in that list.
+/// A request that the server has recorded: its list of replies, and its position among the requests
+/// that use that list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Noted {
-    /// The number of earlier requests that used the same list of replies.
+    /// The number of earlier requests that used the same list of replies as this request.
     pub(super) before: u64,
     /// The list of replies for the request; `None` for the common list, of requests without their
     /// own list.
@@ -71,7 +72,7 @@ impl Records {
         Self { kept: script.kept, paths, hosts, lists, ..Self::default() }
     }
 
-    /// Records a request whose head was received, and which uses this list of replies.
+    /// Records a request whose head was received; `list` is the list from which its reply is taken.
     pub(super) fn note(&self, list: Option<ListId>, path: &str, head: &Bytes) -> Noted {
         if list.is_none() {
             let mut others = self.others.lock();
@@ -113,7 +114,7 @@ impl Records {
         self.unreadable.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Counts a reply whose head is sent next.
+    /// Counts a reply, right before its head is sent.
     pub(super) fn note_reply(&self, status: Option<StatusCode>) {
         let count = match status {
             Some(StatusCode::OK) => &self.replies_200,
@@ -124,8 +125,8 @@ impl Records {
         count.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Counts a part of a body that is sent next, so that a client that has received it sees it
-    /// counted.
+    /// Counts a part of a reply's body, right before it is sent, so that a client that has received
+    /// the part sees it counted.
     pub(super) fn sending(&self, list: Option<ListId>, body_bytes: usize) -> Sending<'_> {
         let of_list = &self.list(list).body_bytes;
         for count in [&self.body_bytes_sent, of_list] {
@@ -234,8 +235,8 @@ impl Records {
     }
 }
 
-/// A guard of a part of a body that is being sent. On drop, the bytes that were not sent are
-/// subtracted from the counts.
+/// A guard for counting a part of a reply's body that is being sent. On drop, the bytes that were
+/// not sent are subtracted from the counts.
 #[derive(Debug)]
 pub(super) struct Sending<'a> {
     counts: [&'a AtomicU64; 2],
@@ -243,7 +244,7 @@ pub(super) struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// Records that the operating system has accepted these bytes for the client.
+    /// Records that the operating system has accepted these bytes of the body for the client.
     pub(super) fn sent(&mut self, bytes: usize) {
         self.left -= bytes;
     }

@@ -12,7 +12,7 @@ use super::body::BodySource;
 use super::conditions::{Part, is_not_modified, part};
 use super::request::RequestHead;
 
-/// The reply to a request: a [`Response`] with optional faults, or arbitrary bytes.
+/// A scripted reply to a request: a [`Response`] with optional faults, or arbitrary bytes.
 #[derive(Clone, Debug)]
 pub struct Reply {
     head: ReplyHead,
@@ -35,7 +35,8 @@ enum ReplyHead {
     Endless,
 }
 
-/// The way in which the end of a body is marked (length, chunks or the end of the connection).
+/// The way in which a reply marks the end of its body (length, chunks or the end of the
+/// connection).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
     /// The `Content-Length` of the body.
@@ -109,7 +110,7 @@ impl Reply {
         Self { head: ReplyHead::Endless, ..Self::empty(StatusCode::OK) }
     }
 
-    /// Sets the time between the end of the request and the head of the reply. The timer has a
+    /// Sets the delay between the end of the request and the head of the reply. The timer has a
     /// resolution of a millisecond: the head is sent up to 1 ms later, never earlier.
     #[must_use]
     pub fn delay(self, delay: Duration) -> Self {
@@ -147,8 +148,8 @@ impl Reply {
         Self { answers_ranges: true, ..self }
     }
 
-    /// Returns the reply with the bytes of its head prepared, so that they are not made for each
-    /// request.
+    /// Returns the reply with the bytes of its head prepared, so that they are not generated for
+    /// each request.
     pub(super) fn prepared(mut self) -> Self {
         if let ReplyHead::Response(head) = &mut self.head {
             let mark = match self.framing {
@@ -163,7 +164,7 @@ impl Reply {
         self
     }
 
-    /// Returns the bytes that the reply sends for a request.
+    /// Returns the head and the range of the body that the reply sends for this request.
     pub(super) fn to(&self, request: &RequestHead) -> Transmission {
         let sent = |status, head, body| Transmission {
             status,
@@ -241,16 +242,16 @@ impl Reply {
     }
 }
 
-/// The bytes that are sent in reply to one request.
+/// The head and body that the server sends in reply to one request.
 #[derive(Debug)]
 pub(super) struct Transmission {
     /// The status of the reply; `None` if it is arbitrary bytes.
     pub(super) status: Option<StatusCode>,
     pub(super) head: Bytes,
-    /// The range of the body's bytes that is sent.
+    /// The range of bytes of the reply's body that is sent.
     pub(super) body: Range<u64>,
     pub(super) is_chunked: bool,
-    /// Whether the body ends without its end being marked.
+    /// Whether the reply's body is cut off without its end being marked.
     pub(super) is_cut: bool,
     /// Whether the reply's head never ends.
     pub(super) is_endless: bool,

@@ -7,11 +7,11 @@ use http::uri::{Authority, PathAndQuery};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use httparse::{Header, ParserConfig, Status};
 
-/// The longest head, line between chunks, or trailer section that is accepted, in bytes.
+/// The longest head of a request, line between chunks, or trailer section that the server accepts, in bytes.
 pub(crate) const MOST_HEAD_BYTES: usize = 64 << 10;
 const MOST_FIELDS: usize = 256;
 
-/// The head of a request.
+/// The head of an HTTP request: its method, path, host and fields.
 #[derive(Debug)]
 pub struct RequestHead {
     /// The bytes of the request's head, including the empty line at its end; of HTTP/2, as they
@@ -25,13 +25,13 @@ pub struct RequestHead {
     pub path: String,
     /// The host of the request, in lower case and without a port.
     pub host: Option<String>,
-    /// The mark by which the end of the request's body is recognized (its length, or chunks).
+    /// The way in which the end of the request's body is recognized: by its length, or by chunks.
     pub body: BodyLength,
     /// Whether the client may send another request after this one.
     pub is_kept_alive: bool,
 }
 
-/// The way in which the end of a request's body is recognized (its length, or chunks).
+/// The way in which the end of a request's body is recognized: by its length, or by chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyLength {
     /// The body ends after this number of bytes.
@@ -40,7 +40,7 @@ pub enum BodyLength {
     Chunked,
 }
 
-/// The error of bytes that are not a request, are too long, or are ambiguous.
+/// The error of received bytes that are not a request, are too long, or are ambiguous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreadable;
 
@@ -178,7 +178,7 @@ fn says(fields: &[Header<'_>], token: &str) -> bool {
     members.any(|member| member.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
 }
 
-/// The parser of a request's body, while its end was not received yet.
+/// The state of parsing a request's body: the part that was not received yet.
 #[derive(Debug)]
 pub enum BodyReader {
     /// This number of bytes of the body is missing.
@@ -193,7 +193,7 @@ pub enum BodyReader {
     End,
 }
 
-/// The next part of a request's body.
+/// A part of a request's body that was received, or its end.
 #[derive(Debug, PartialEq, Eq)]
 pub enum BodyPart {
     /// Bytes of the body's content.
@@ -205,7 +205,7 @@ pub enum BodyPart {
 }
 
 impl BodyReader {
-    /// Creates the parser of a body whose end is recognized in this way.
+    /// Creates the parser of a request's body whose end is recognized in this way.
     pub fn new(length: BodyLength) -> Self {
         match length {
             BodyLength::Bytes(bytes) => Self::Bytes(bytes),
@@ -213,7 +213,7 @@ impl BodyReader {
         }
     }
 
-    /// Removes and returns the next part of the body from the received bytes.
+    /// Removes and returns the next part of the request's body from the received bytes.
     pub fn take(&mut self, buffer: &mut BytesMut) -> Result<BodyPart, Unreadable> {
         loop {
             match self {

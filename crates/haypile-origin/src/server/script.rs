@@ -14,18 +14,18 @@ use super::request::host_of;
 pub struct Script {
     /// The lists of replies; the first one is for requests that have no list of their own.
     lists: Vec<Arc<[Reply]>>,
-    /// The list of replies for each path.
+    /// The list of replies for each path, as an index of `lists`.
     pub(super) paths: HashMap<String, ListId>,
     pub(super) hosts: HashMap<String, HashMap<String, ListId>>,
     pub(super) kept: Kept,
     pub(super) is_http2: bool,
 }
 
-/// The index of a list of replies.
+/// The index of a list of replies in a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ListId(pub(super) usize);
 
-/// The choice of which requests a server records.
+/// The choice of what a server records of requests: numbers, heads or bodies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kept {
     /// Only the numbers of requests: the server's memory does not grow with the requests, but for a
@@ -39,8 +39,8 @@ pub enum Kept {
 }
 
 impl Script {
-    /// Returns a script with these replies to requests for any path, which share one list. Without
-    /// a reply the server answers 404.
+    /// Returns a server's script with these replies to requests for any path, which share one list. Without a reply the
+    /// server answers 404.
     pub fn new<R: Into<Reply>>(replies: impl IntoIterator<Item = R>) -> Self {
         Self {
             lists: vec![list(replies)],
@@ -51,8 +51,8 @@ impl Script {
         }
     }
 
-    /// Adds replies for one path with its query, compared byte by byte. Requests for it no longer
-    /// use the common list.
+    /// Adds replies to requests for one path with its query, compared byte by byte. Requests for it no longer use the
+    /// common list.
     #[must_use]
     pub fn on<R: Into<Reply>>(
         mut self,
@@ -64,9 +64,9 @@ impl Script {
         self
     }
 
-    /// Adds replies for one path with its query, compared byte by byte, on one host: that of the
-    /// `Host` field, or of the target if it is a whole URL, in any case and with or without a port.
-    /// They have precedence over those of [`on`](Self::on), which are for all other hosts.
+    /// Adds replies to requests for one path with its query, compared byte by byte, on one host: that of the `Host`
+    /// field, or of the target if it is a whole URL, in any case and with or without a port. They have precedence over
+    /// those of [`on`](Self::on), which are for all other hosts.
     #[must_use]
     pub fn on_host<R: Into<Reply>>(
         mut self,
@@ -80,7 +80,7 @@ impl Script {
         self
     }
 
-    /// Sets which requests the server records.
+    /// Sets what the server records of requests.
     #[must_use]
     pub fn keep(self, kept: Kept) -> Self {
         Self { kept, ..self }
@@ -104,12 +104,12 @@ impl Script {
         found.or_else(|| self.paths.get(path)).copied()
     }
 
-    /// Returns the number of lists of replies.
+    /// Returns the number of lists of replies in the script.
     pub(super) fn lists(&self) -> usize {
         self.lists.len()
     }
 
-    /// Returns the reply to a request that follows this number of requests for the same list.
+    /// Returns the reply to a request before which this number of requests used the same list.
     pub(super) fn reply(&self, list: Option<ListId>, before: u64) -> &Reply {
         let replies = &self.lists[list.map_or(0, |list| list.0)];
         let place = usize::try_from(before).unwrap_or(usize::MAX);
