@@ -108,7 +108,7 @@ fn plan(options: &TortureOptions) -> anyhow::Result<torture::TorturePlan> {
     });
     let directory = std::path::absolute(directory)?;
     let is_there = fs::metadata(&directory)
-        .with_context(|| format!("cannot create caches in {}", directory.display()))?;
+        .with_context(|| format!("caches cannot be created in {}", directory.display()))?;
     if !is_there.is_dir() {
         bail!(
             "caches cannot be created in {}, which is not a directory; name another by --directory",
