@@ -151,8 +151,8 @@ pub struct StartReport {
     /// The source of `memory_bytes`, such as a control group.
     pub memory_source: MemorySource,
     /// The longest time in nanoseconds for which the main thread of one of the command's processes waited for a
-    /// processor; `None` where the system does not report it. (A control group's pressure counts processes of the group
-    /// that wait for each other.)
+    /// processor, among living processes and those that the supervisor reaped; `None` where the system does not report
+    /// it. (A control group's pressure counts processes of the group that wait for each other.)
     pub waited_ns: Option<u64>,
     /// Number of page faults of the command's processes that needed no disk.
     pub minor_faults: u64,

@@ -126,8 +126,8 @@ impl From<Ready> for String {
 }
 
 impl Ready {
-    /// Whether something outside of the command, such as an open port or a file, shows that the command is ready;
-    /// `None` for signals from the command's own process, output or windows, or from a command that has to be run.
+    /// Whether an open port, a URL or a file shows that the command is ready; `None` for signals from the command's own
+    /// process, output or windows, or from another command that has to be run.
     pub(super) fn is_seen(&self) -> Option<bool> {
         match self {
             Self::Exit | Self::Line(_) | Self::Command(_) | Self::Window(_) => None,

@@ -79,7 +79,7 @@ impl Recorder {
         }
     }
 
-    /// Whether the traced command has begun to execute its program.
+    /// Whether the process of the traced command has begun.
     pub(super) fn has_begun(&self) -> bool {
         !self.trace.programs.is_empty() || !self.known.is_empty()
     }
