@@ -45,8 +45,8 @@ pub enum Ready {
 /// The error of an unknown signal of readiness.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown signal '{text}'{reason} (known: exit, port:8080, port:HOST:8080, http://HOST/PATH, \
-     file:PATH, line:REGEX, command:COMMAND, window, window:REGEX)"
+    "unknown signal of readiness '{text}'{reason} (known: exit, port:8080, port:HOST:8080, \
+     http://HOST/PATH, file:PATH, line:REGEX, command:COMMAND, window, window:REGEX)"
 )]
 pub struct ReadyError {
     text: String,
@@ -202,7 +202,7 @@ mod tests {
             ("http:ftp", "only http URLs"),
             ("line:(", "line:("),
             ("window:(", "window:("),
-            ("soon:1", "unknown signal 'soon:1'"),
+            ("soon:1", "unknown signal of readiness 'soon:1'"),
         ] {
             let error = text.parse::<Ready>().unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");
