@@ -90,7 +90,8 @@ impl HttpCache {
         names
     }
 
-    /// Records the rule on a path's query parameters (`No-Vary-Search`) from a stored response.
+    /// Records in this process's memory the `No-Vary-Search` rule of a path, from a response that was just served from
+    /// the store.
     pub(super) fn learn(&self, parts: &request::Parts, name: &Bytes, headers: &HeaderMap) {
         // Who asks without a query learns it from the first miss with one. A name by a rule has a NUL.
         if parts.uri.query().is_some()

@@ -380,7 +380,8 @@ fn refusal(parts: &http::request::Parts, status: StatusCode, reason: &str) -> Un
 /// Returns the response to a request to which none comes from the origin. Where that is, and how it
 /// fails, is for operators.
 fn failure(request: (Method, Uri), Failed { why, error }: &Failed) -> Unanswered {
-    let kind = error.downcast_ref();
+    let kind = error.downcast_ref::<OriginError>();
+    let cause = kind.map_or_else(|| format!("the origin {error}"), ToString::to_string);
     let (status, detail) = match kind {
         Some(OriginError::TooSlow(..)) => {
             (StatusCode::GATEWAY_TIMEOUT, "the origin does not answer in time")
@@ -404,7 +405,7 @@ fn failure(request: (Method, Uri), Failed { why, error }: &Failed) -> Unanswered
         response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     }
     attach(&mut response, Status::failed(*why, detail));
-    Unanswered { response, request, id, cause: format!("the origin {error}") }
+    Unanswered { response, request, id, cause }
 }
 
 fn text(status: StatusCode, reason: &str) -> Response<Body> {

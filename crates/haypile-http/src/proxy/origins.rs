@@ -107,17 +107,19 @@ impl fmt::Display for OriginServer {
 /// The reason why an origin's response did not arrive.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OriginError {
-    #[error("{0} did not begin its response within {1:?}")]
+    #[error("the origin {0} did not begin its response within {1:?}")]
     TooSlow(String, Duration),
-    #[error("{0} cannot be reached: {1}")]
+    #[error("the origin {0} cannot be reached: {1}")]
     NotConnected(String, String),
-    #[error("{0} broke off its response: {1}")]
+    #[error("the origin {0} broke off its response: {1}")]
     Failed(String, String),
     /// The origin was not asked, because it is down.
-    #[error("{0} counts as down after failures; it is tried again in {1:?}")]
+    #[error("the origin {0} counts as down after failures; it is tried again in {1:?}")]
     Down(String, Duration),
     /// The client failed to send the whole request.
-    #[error("{0} did not get the whole request: {1}")]
+    #[error(
+        "the client did not send its whole request, so that the origin {0} did not get it: {1}"
+    )]
     Request(String, String),
 }
 

@@ -36,8 +36,8 @@ pub(super) struct Group<'a> {
     pub(super) parameters: &'a Parameters,
     /// The name of the subject (cache under test) of the group's first sample.
     pub(super) subject: &'a str,
-    /// The names of the programs that ran the group's subject; a comparison is an error if there
-    /// are several.
+    /// The names of the programs (runners) that measured the cache of these samples; a comparison is an
+    /// error if there are several.
     pub(super) programs: Vec<String>,
     pub(super) values: Values<'a>,
     pub(super) seeds: Vec<u64>,

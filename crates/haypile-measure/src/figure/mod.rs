@@ -176,7 +176,8 @@ impl Figure {
         estimate.mean.map(|mean| self.quantity.write(mean))
     }
 
-    /// Returns the deviation of a figure's values between blocks as text, as a share of the estimate.
+    /// Returns the median absolute deviation of a figure between the blocks (rounds) of a measurement as text, as a
+    /// share of the estimate; `None` if it is not known.
     pub fn write_spread(&self, estimate: &Estimate) -> Option<String> {
         let share = estimate.mad? / estimate.value.abs().max(f64::MIN_POSITIVE);
         Some(Quantity::Share.write(share))

@@ -46,7 +46,9 @@ struct Open {
 
 /// The reply is not one that HTTP/2 can carry to its end: the stream is reset.
 #[derive(Debug, thiserror::Error)]
-#[error("the HTTP/2 stream is reset, because its request or reply breaks off")]
+#[error(
+    "the origin server resets the HTTP/2 stream, because the client's request broke off or the reply cannot be sent to its end"
+)]
 struct BreaksOff;
 
 /// The tasks of a connection, which end with it.

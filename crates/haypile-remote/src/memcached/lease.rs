@@ -65,7 +65,8 @@ pub(super) fn look_command(key: &[u8]) -> MetaCommand {
     build_get(key, &look_options()).expect("the options are in range")
 }
 
-/// The state of a key on a memcached server: missing, a placeholder or a value.
+/// The state of a key on a memcached server: missing, a placeholder (an item that marks that somebody has a lease on the
+/// key), or a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Item {
     /// The key has no entry, or the server does not answer.

@@ -25,7 +25,7 @@ pub(crate) struct Report {
     /// HTML page to write; - is standard output
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     pub(crate) output: PathBuf,
-    /// Directory for each plot as an SVG file; created if it does not exist
+    /// Directory that gets each plot of the report as an SVG file; created if it does not exist
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) plots: Option<PathBuf>,
 }

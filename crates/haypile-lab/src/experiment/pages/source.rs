@@ -17,7 +17,7 @@ pub(super) const BOTH: [&str; 5] = ["14 %", "15 %", "13 %", "11 %", "-6 %"];
 /// off.
 pub(super) const ROUND_2_DEVICES: [&str; 3] = ["Galaxy Tab", "Galaxy S", "Sensation"];
 
-/// Sizes of the disk cache in the second round of the Tp4m page-load measurements, in bytes, with
-/// the load time that each saved compared with no cache.
+/// The disk cache sizes of the second round of the Tp4m page-load measurements, in bytes, each with the
+/// share of load time that it saved on each of the three devices.
 pub(super) const ROUND_2: [(u64, [&str; 3]); 2] =
     [(6_000_000, ["32 %", "63 %", "40 %"]), (10_000_000, ["34 %", "57 %", "45 %"])];

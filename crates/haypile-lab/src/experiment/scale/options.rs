@@ -31,7 +31,7 @@ pub struct ScaleOptions {
     /// Number of keys
     #[arg(long, value_name = "KEYS", default_value_t = 100_000)]
     pub keys: u32,
-    /// Size of values in bytes
+    /// Size of each value that the measured caches store, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 160)]
     pub value_bytes: u32,
     /// Number of operations of each worker in one measurement

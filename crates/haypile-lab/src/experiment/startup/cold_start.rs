@@ -43,7 +43,8 @@ impl ColdVerdict {
         Some(Self { resident, drops_folders, folder_calls })
     }
 
-    /// Returns the name of the verdict on cold starts in JSON results.
+    /// Returns the verdict on whether cold starts were really cold, as JSON results have it: `cold`, `partly resident` or
+    /// `folders are warm`.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self { drops_folders: false, folder_calls: Some(_), .. } => "folders are warm",

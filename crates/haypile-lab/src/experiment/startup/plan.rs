@@ -296,7 +296,8 @@ impl StartPlan {
         self.pair.as_ref().map(|(_, written)| written)
     }
 
-    /// Returns the condition of starts that is the reference, with which all others are compared.
+    /// Returns the condition whose starts all others are compared with: the command with its full cache, or the first
+    /// of two commands.
     pub(super) fn reference(&self) -> Condition {
         if self.pair.is_some() { Condition::First } else { Condition::With }
     }

@@ -80,8 +80,8 @@ impl Measuring<'_, '_> {
                     ));
                 }
                 Use::Unknown => self.host.note(&format!(
-                    "{name}: the files of the cache stay in memory, so that it is unknown whether \
-                     the command read them"
+                    "{name}: the cache's files cannot be dropped from memory, so that it is unknown \
+                     whether the command read them; put them on a disk to know"
                 )),
             }
         }

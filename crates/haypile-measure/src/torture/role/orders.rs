@@ -42,7 +42,7 @@ pub struct Orders {
     pub path: PathBuf,
     /// The seed of the process's random operations on the cache.
     pub seed: u64,
-    /// The name of the cache that the process uses, with its options.
+    /// The cache that is tested, which this process of the test (such as a writer) uses: its name and options.
     pub subject: SubjectSpec,
     numbers: BTreeMap<String, u64>,
 }

@@ -10,12 +10,12 @@ use crate::site::model::{MAX_LOADS_PER_PAGE, Site};
 use crate::site::names::PageNames;
 use crate::site::page::{MAX_WAIT, Page, PageLoad};
 
-/// A load of a page in a HAR file, with its start and end, as a possible initiator of other loads.
+/// An entry of a HAR file, which loaded one resource, as a possible initiator of other entries.
 pub(super) struct Loaded<'a> {
     pub(super) exchange: &'a Exchange,
-    /// The time at which the request of the load began, in milliseconds since 1970.
+    /// The time at which the request for the entry's resource began, in milliseconds since 1970.
     pub(super) started_ms: f64,
-    /// The time at which the response of the load ended, in milliseconds since 1970.
+    /// The time at which the response with the entry's resource ended, in milliseconds since 1970.
     pub(super) ended_ms: f64,
 }
 

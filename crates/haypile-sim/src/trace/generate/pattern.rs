@@ -52,7 +52,7 @@ pub enum Pattern {
     },
 }
 
-/// A key pattern as one part of a mixture, with its weight.
+/// A pattern by which a generated trace chooses keys (such as Zipf), as one part of a mixture, with its weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PatternPart {
     /// The pattern by which this part of the mixture chooses keys.

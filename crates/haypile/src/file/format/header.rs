@@ -78,7 +78,9 @@ pub(in crate::file) struct Header {
 pub(in crate::file) enum HeaderError {
     #[error("the file is not a cache of Haypile; name another path, or remove the file")]
     Foreign,
-    #[error("the file was created on a machine of another byte order")]
+    #[error(
+        "the file was created on a machine of another byte order; name another path, or replace it with recreate=yes, which empties it"
+    )]
     Endian,
     #[error(
         "the file's format is version {0}, which is older than this program's, {VERSION}; replace \
