@@ -1,26 +1,30 @@
 //! A test of advice: for each trace, cut and budget, a row with its certainty and its regret.
 //!
-//! `cargo run --release -p haypile-sim --example calibrate_advice -- [FORMAT=]TRACE...`
+//! `cargo run --release -p haypile-sim --example calibrate_advice -- [bytes] [FORMAT=]TRACE...`
 //!
 //! `advise` reads a part of the trace. The regret is that of the part after it, which it has not seen: the hit ratio of the
 //! best of all policies that may be advised, minus that of the advised one, each at the advised size and warmed by the part
-//! that `advise` has read. The regrets of the rolling tests, on which the certainty rests, come last, with the best hit ratio in each. Entries are counted in objects. A policy's own hash seed is that of the simulation.
+//! that `advise` has read. The regrets of the rolling tests, on which the certainty rests, come last, with the best hit ratio in each.
+//! Entries are counted in objects. After the word `bytes`, entries weigh their bytes and caches are judged by the bytes that
+//! hits save, as by `advise --by bytes`: budgets are bytes, and all ratios are byte hit ratios. The column `sizes` says where
+//! the trace has none: a key has then one between 64 bytes and 64 KiB, uniform in its logarithm, by a hash of its number. A policy's own hash seed is that of the simulation.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "rows go to standard output")]
 
 mod support;
 
+use std::collections::HashMap;
 use std::env;
 use std::error::Error;
 use std::ops::{ControlFlow, Range};
 
 use haypile_sim::Trace;
 use haypile_sim::advise::{Question, advise};
-use haypile_sim::simulate::{Accounting, Contender, Options, Warmup, simulate};
+use haypile_sim::simulate::{Accounting, Contender, Goal, Options, Warmup, simulate};
 use haypile_sim::trace::{BuildOptions, Op, Request, Sink, TraceBuilder};
 use support::named_trace;
 
-/// Budgets, as thousandths of the distinct keys that `advise` has seen.
+/// Budgets, as thousandths of the distinct keys that `advise` has seen, or of the bytes of their values.
 const BUDGETS: [u64; 9] = [2, 5, 10, 20, 50, 100, 200, 300, 500];
 
 /// The begin and the end of the part that `advise` reads, and the end of the part after it, in twelfths of the trace.
@@ -28,9 +32,14 @@ const CUTS: [[usize; 3]; 3] = [[0, 6, 9], [0, 8, 12], [3, 9, 12]];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!(
-        "trace,requests,keys,from,cut,end,budget,policy,level,hit_ratio,best,best_hit_ratio,regret,rolling,parts"
+        "trace,requests,keys,from,cut,end,sizes,budget,policy,level,hit_ratio,best,best_hit_ratio,regret,rolling,parts"
     );
-    for argument in env::args().skip(1) {
+    let mut arguments = env::args().skip(1).peekable();
+    let (goal, accounting) = match arguments.next_if_eq("bytes") {
+        Some(_) => (Goal::Bytes, Accounting::Bytes),
+        None => (Goal::Reads, Accounting::Objects),
+    };
+    for argument in arguments {
         let (name, trace) = match named_trace(&argument) {
             Ok(named) => named,
             Err(error) => {
@@ -38,18 +47,27 @@ fn main() -> Result<(), Box<dyn Error>> {
                 continue;
             }
         };
+        let sizes = match (accounting, trace.sizes()) {
+            (Accounting::Objects, _) => "none",
+            (_, Some(_)) => "own",
+            (_, None) => "generated",
+        };
         for [from, cut, end] in CUTS {
             let at = |twelfths| trace.requests() * twelfths / 12;
-            let (seen, whole) =
-                (part(&trace, at(from)..at(cut))?, part(&trace, at(from)..at(end))?);
+            let (seen, whole) = (
+                part(&trace, at(from)..at(cut), accounting)?,
+                part(&trace, at(from)..at(end), accounting)?,
+            );
+            let room = room(&seen);
             for thousandths in BUDGETS {
-                let budget = u64::from(seen.keys()) * thousandths / 1_000;
-                if budget < 10 {
+                let budget = room * thousandths / 1_000;
+                // Ten entries of the mean size.
+                if budget * u64::from(seen.keys()) < 10 * room {
                     continue;
                 }
-                if let Some(row) = row(&whole, &seen, budget)? {
+                if let Some(row) = row(&whole, &seen, budget, goal, accounting)? {
                     let (requests, keys) = (trace.requests(), trace.keys());
-                    println!("{name},{requests},{keys},{from},{cut},{end},{budget},{row}");
+                    println!("{name},{requests},{keys},{from},{cut},{end},{sizes},{budget},{row}");
                 }
             }
         }
@@ -57,13 +75,31 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns a trace of these requests of another one, without their sizes and times.
-fn part(trace: &Trace, requests: Range<usize>) -> Result<Trace, Box<dyn Error>> {
+/// Returns the size of a cache that holds all entries of the trace: bytes if it has sizes, and otherwise objects.
+fn room(trace: &Trace) -> u64 {
+    let Some(sizes) = trace.sizes() else { return u64::from(trace.keys()) };
+    let last: HashMap<u32, u64> =
+        trace.ids().iter().zip(sizes).map(|(id, size)| (id.get(), u64::from(size.get()))).collect();
+    last.values().sum()
+}
+
+/// Returns a trace of these requests of another one, without their times, and with sizes only if entries weigh their bytes.
+fn part(
+    trace: &Trace,
+    requests: Range<usize>,
+    accounting: Accounting,
+) -> Result<Trace, Box<dyn Error>> {
     let mut builder = TraceBuilder::new(BuildOptions::default());
     for at in requests {
+        let id = trace.ids()[at].get();
+        let size_bytes = match trace.sizes() {
+            _ if accounting == Accounting::Objects => None,
+            Some(sizes) => Some(u64::from(sizes[at].get())),
+            None => Some(generated_size(id)),
+        };
         builder.push(Request {
-            key: trace.key(trace.ids()[at].get()),
-            size_bytes: None,
+            key: trace.key(id),
+            size_bytes,
             op: trace.ops().map_or(Op::Read, |ops| Op::from_number(ops[at])),
             time_us: None,
             ttl_us: None,
@@ -72,26 +108,39 @@ fn part(trace: &Trace, requests: Range<usize>) -> Result<Trace, Box<dyn Error>> 
     Ok(builder.finish()?)
 }
 
-fn row(trace: &Trace, seen: &Trace, budget: u64) -> Result<Option<String>, Box<dyn Error>> {
+/// Returns the size of a key's value, in bytes, for traces without sizes: 64 bytes to 64 KiB, uniform in its logarithm.
+fn generated_size(id: u32) -> u64 {
+    // Fibonacci hashing: neighbours, which are often used together, are far apart in size.
+    let hash = u64::from(id + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
+    let fraction = hash as f64 / (1_u64 << 53) as f64;
+    (64.0 * 1024_f64.powf(fraction)) as u64
+}
+
+fn row(
+    trace: &Trace,
+    seen: &Trace,
+    budget: u64,
+    goal: Goal,
+    accounting: Accounting,
+) -> Result<Option<String>, Box<dyn Error>> {
     let question = Question {
         budget: Some(budget),
-        accounting: Some(Accounting::Objects),
+        accounting: Some(accounting),
+        goal,
         jobs: 2,
         ..Question::new()
     };
     let advice = advise(seen, &question, &())?.ok_or("nobody ends it")?;
     let Some(choice) = &advice.choice else { return Ok(None) };
-    let options = Options {
-        warmup: Warmup::Requests(seen.requests() as u64),
-        ..Options::new(Accounting::Objects)
-    };
+    let options =
+        Options { warmup: Warmup::Requests(seen.requests() as u64), ..Options::new(accounting) };
     let mut ratios = Vec::new();
     for policy in &question.policies {
         let contender = Contender::Policy(policy.clone());
         let mut go_on = |_| ControlFlow::Continue(());
         let outcome = simulate(trace, &contender, choice.capacity, &options, &mut go_on)?;
         let outcome = outcome.ok_or("nobody ends it")?;
-        ratios.push((outcome.counts.hit_ratio(), policy.to_string()));
+        ratios.push((goal.saved_ratio(&outcome.counts), policy.to_string()));
     }
     let best = ratios.iter().max_by(|one, other| one.0.total_cmp(&other.0)).ok_or("policies")?;
     let own = ratios.iter().find(|ratio| ratio.1 == choice.policy).ok_or("a policy")?;
@@ -99,7 +148,7 @@ fn row(trace: &Trace, seen: &Trace, budget: u64) -> Result<Option<String>, Box<d
     let rolling: Vec<String> =
         choice.rolling.iter().map(|test| format!("{:.4}", test.regret())).collect();
     let parts: Vec<String> =
-        choice.rolling.iter().map(|test| format!("{:.4}", test.best_hit_ratio)).collect();
+        choice.rolling.iter().map(|test| format!("{:.4}", test.best_saved)).collect();
     Ok(Some(format!(
         "{},{},{:.4},{},{:.4},{:.4},{},{}",
         own.1,

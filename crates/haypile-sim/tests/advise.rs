@@ -10,7 +10,7 @@ use haypile::Registry;
 use haypile_policy::PolicySpec;
 use haypile_sim::Trace;
 use haypile_sim::advise::{Advice, Choice, Question, advise};
-use haypile_sim::simulate::{Accounting, Monitor, Options, SimulateError};
+use haypile_sim::simulate::{Accounting, Goal, Monitor, Options, SimulateError};
 use haypile_sim::trace::Op;
 use haypile_sim::trace::generate::Spec;
 
@@ -365,4 +365,28 @@ fn reads_in_few_parts_of_a_trace_are_a_doubt() {
     let trace = trace_of(&writes.chain(reads).collect::<Vec<_>>());
     let text = ask(&trace, Some(60_000)).to_string();
     assert!(text.contains("only 3 of 10 parts of the trace have reads"), "{text}");
+}
+
+/// By bytes, a hundred large values among many small ones are as few reads as there are of them.
+#[test]
+fn few_large_values_are_a_doubt_by_bytes_alone() {
+    let requests: Vec<_> = (0..40_000_u64)
+        .map(|n| {
+            if n % 400 == 0 {
+                (1_000 + n % 7, Op::Read, 1 << 20)
+            } else {
+                (n * 7 % 900, Op::Read, 100)
+            }
+        })
+        .collect();
+    let trace = trace_of(&requests);
+    let doubt = "large values decide: by their bytes the 40,000 reads tell as much as 1";
+    let question = Question { budget: Some(3 << 20), ..Question::new() };
+    let by = |goal| advise(&trace, &Question { goal, ..question.clone() }, &()).unwrap().unwrap();
+    let bytes = by(Goal::Bytes);
+    assert!((100..110).contains(&bytes.equal_reads), "{}", bytes.equal_reads);
+    assert!(bytes.to_string().contains(doubt), "{bytes}");
+    let reads = by(Goal::Reads);
+    assert_eq!(reads.equal_reads, 40_000);
+    assert!(!reads.to_string().contains("large values"), "{reads}");
 }

@@ -5,12 +5,12 @@
 
 use haypile_number::grouped;
 
-use super::{Advice, Choice, Growth, RollingTest, WINDOWS};
+use super::{Advice, Choice, Goal, Growth, RollingTest, WINDOWS};
 
 /// Evictions per entry below which a trace says little about a cache of that size.
 const FEW_TURNOVERS: f64 = 1.0;
 
-/// Reads below which hit ratios are anecdotes.
+/// Reads of equal weight below which hit ratios are anecdotes.
 const FEW_READS: u64 = 10_000;
 
 /// The largest mean regret of rolling tests, of all and of the last, that leaves the advice without a doubt.
@@ -52,8 +52,7 @@ pub enum Level {
 impl Advice {
     /// Returns how certain the advice to use the cache `choice` is, with reasons.
     pub fn certainty(&self, choice: &Choice) -> Certainty {
-        let few = (self.reads < FEW_READS)
-            .then(|| format!("there are only {} reads", grouped(self.reads)));
+        let few = self.few_reads();
         if choice.turnovers <= 0.0 {
             let reasons = [Some(self.nothing_evicted()), few].into_iter().flatten().collect();
             return Certainty { level: Level::NotAtAll, reasons };
@@ -100,6 +99,22 @@ impl Advice {
             ));
         }
         Certainty { level, reasons: doubts }
+    }
+
+    /// The doubt of an advice that rests on few reads, or on few large ones among many.
+    fn few_reads(&self) -> Option<String> {
+        if self.reads < FEW_READS {
+            return Some(format!("there are only {} reads", grouped(self.reads)));
+        }
+        (self.equal_reads < FEW_READS).then(|| {
+            format!(
+                "large values decide: by their {} the {} reads tell as much as {} of equal {}",
+                self.by.name(),
+                grouped(self.reads),
+                grouped(self.equal_reads),
+                if matches!(self.by, Goal::Cost(_)) { "cost" } else { "size" },
+            )
+        })
     }
 
     /// The reason of a cache that never had to choose.

@@ -2,6 +2,7 @@
 
 mod certainty;
 mod choose;
+mod equal_reads;
 mod growth;
 mod lru;
 mod rolling;
@@ -20,6 +21,7 @@ use crate::simulate::{
 };
 use crate::trace::SampledTrace;
 use choose::{Grid, check_budget, size_range};
+use equal_reads::equal_reads;
 use lru::{LruSearch, Stopped};
 
 pub use certainty::{Certainty, Level};
@@ -216,6 +218,9 @@ pub struct Advice {
     pub warmup: u64,
     /// Number of reads in the trace, without those of the warm-up.
     pub reads: u64,
+    /// Number of reads that would tell as much if all had the same weight: `reads` if caches are compared by the reads that
+    /// hit, and fewer by bytes or cost, if a few large values decide (Kish's effective sample size).
+    pub equal_reads: u64,
     /// Number of distinct keys in the trace; an estimate if a sample was simulated.
     pub keys: u64,
     /// The sample of keys that was simulated, so that all results are estimates; `None` if the whole trace was
@@ -351,10 +356,15 @@ fn advice(
     let unbounded = unbounded.unwrap_or_default();
     let sizes = table.sizes();
     let knee = grid.knee(&sizes);
+    let warmup = question.warmup.requests(trace.whole_requests())?;
     let mut advice = Advice {
         requests: trace.whole_requests(),
-        warmup: question.warmup.requests(trace.whole_requests())?,
+        warmup,
         reads: unbounded.reads(),
+        equal_reads: match question.goal {
+            Goal::Reads => unbounded.reads(),
+            goal => equal_reads(trace, goal, trace.place(warmup)),
+        },
         keys: trace.whole_keys(),
         sample: trace.sampled(),
         accounting,

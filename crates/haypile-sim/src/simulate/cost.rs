@@ -134,6 +134,15 @@ impl Goal {
         }
     }
 
+    /// Returns the weight of a read of a value of this length in bytes: what its hit saves, in the unit of the goal.
+    pub fn weight(&self, size_bytes: u64) -> f64 {
+        match self {
+            Self::Reads => 1.0,
+            Self::Bytes => size_bytes as f64,
+            Self::Cost(cost) => cost.of(1, size_bytes),
+        }
+    }
+
     /// Returns the amount that the counted hits saved, in the unit of the goal: reads, bytes or nanoseconds.
     pub fn saved(&self, counts: &Counts) -> f64 {
         match self {
