@@ -86,8 +86,18 @@ impl<G: Ground> Area<G> {
         {
             return true;
         }
-        marks.are_invalid(|back| self.word_from_end(record, back), |hash| self.number_of(hash))
-            && !mutant::is_on("invalidations-are-not-seen")
+        // One word tells it of every entry since which nothing was invalidated.
+        if self.group_clock() <= marks.number {
+            return false;
+        }
+        let is_invalid = marks
+            .are_invalid(|back| self.word_from_end(record, back), |hash| self.number_of(hash))
+            && !mutant::is_on("invalidations-are-not-seen");
+        if is_invalid {
+            // Who hears of it from this reader sees the clock of the invalidation too, and not an earlier one that allows the entry.
+            self.ground.fence(Ordering::Acquire);
+        }
+        is_invalid
     }
 
     fn word_from_end(&self, record: &Record, back: usize) -> u64 {
