@@ -50,10 +50,10 @@ impl Cache {
         Registry::new().open(url).map(Self::new)
     }
 
-    /// Writes a value on behalf of a program that continues without the cache if the store refuses
-    /// it (too large, no room, or another process holds a lock): a refusal is counted in
-    /// [`Stats::refused_values`] instead of returned as an error, and the old value is deleted if
-    /// possible. Returns whether the value was written. Conditions hold as in
+    /// Writes the value of `key` on behalf of a program that continues without the cache if the
+    /// store refuses the value (too large, no room, or another process holds a lock): a refusal is
+    /// counted in [`Stats::refused_values`] instead of returned as an error, and the old value is
+    /// deleted if possible. Returns whether the value was written. Conditions hold as in
     /// [`write`](Self::write).
     ///
     /// # Errors
@@ -130,7 +130,8 @@ impl Cache {
         self.groups.iter().flat_map(|groups| groups.iter()).map(AsRef::as_ref).collect()
     }
 
-    /// Writes an entry, and puts it in the groups that this cache was given.
+    /// Writes an entry, puts it in the groups that this cache was given, and returns whether the
+    /// condition in `options` held.
     #[inline]
     pub(crate) fn put(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
         if self.groups.is_none() {
@@ -144,7 +145,8 @@ impl Cache {
         &self.store
     }
 
-    /// Returns the value of `key`.
+    /// Returns a copy of the value of the entry under `key`; `None` if the cache has no such entry
+    /// (a miss).
     ///
     /// # Errors
     ///
@@ -153,7 +155,8 @@ impl Cache {
         self.store.get(key.as_ref())
     }
 
-    /// Returns the value of `key` and the version to [`cas`](Self::cas) it with.
+    /// Returns the value of the entry under `key`, and the entry's version, with which
+    /// [`cas`](Self::cas) later writes only if the entry is unchanged; `None` for a miss.
     ///
     /// # Errors
     ///
@@ -170,8 +173,8 @@ impl Cache {
         Ok(Some((value, version)))
     }
 
-    /// Returns the values of `keys`, in their order. [`Store::get_many`] also returns their
-    /// versions, where they are known.
+    /// Returns for each of `keys`, in their order, the value of its entry, or `None` if the cache
+    /// has no such entry. [`Store::get_many`] also returns their versions, where they are known.
     ///
     /// # Errors
     ///
@@ -182,7 +185,8 @@ impl Cache {
         Ok(values.into_iter().map(|found| found.map(|(value, _)| value)).collect())
     }
 
-    /// Returns the value of `key` behind a guard; see [`Store::get_pinned`].
+    /// Returns the value of `key` behind a guard that keeps it readable, in place in the cache's
+    /// memory where possible instead of as a copy; `None` for a miss; see [`Store::get_pinned`].
     ///
     /// # Errors
     ///
@@ -191,7 +195,8 @@ impl Cache {
         self.store.get_pinned(key.as_ref())
     }
 
-    /// Writes a value with the TTL of the cache's URL.
+    /// Writes the value of `key`, in place of any previous one; the entry lives as long as `ttl=`
+    /// in the cache's URL says, or forever without that.
     ///
     /// # Errors
     ///
@@ -200,7 +205,8 @@ impl Cache {
         self.write(key, value, SetOptions::set()).map(drop)
     }
 
-    /// Writes a value that lives for `ttl`, or forever if that is `None`.
+    /// Writes the value of `key`, in place of any previous one; the entry expires after `ttl`, or
+    /// never if that is `None`.
     ///
     /// # Errors
     ///
@@ -247,7 +253,8 @@ impl Cache {
         self.write(key, value, SetOptions::cas(version))
     }
 
-    /// Writes a value with options: any condition, and any TTL.
+    /// Writes the value of `key` with `options` (a condition, such as that the key has no entry
+    /// yet, and a TTL), and returns whether the condition held.
     ///
     /// # Errors
     ///
@@ -303,8 +310,8 @@ impl Cache {
         self.write_many(&entries)
     }
 
-    /// Writes several values, each under its own key and with its own options; see
-    /// [`Store::set_many`].
+    /// Writes several values, each under its own key and with its own options, and returns the
+    /// outcome of each write; see [`Store::set_many`].
     pub fn write_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
         for (key, ..) in entries {
             self.computations.flights().note_change(key);
@@ -385,7 +392,8 @@ impl Cache {
         self.store.touch(key.as_ref(), ttl.into())
     }
 
-    /// Adds a number to the counter that an entry holds; see [`Store::incr`].
+    /// Adds `delta` to the counter (a value of decimal digits) under `key`, and returns the sum;
+    /// `None` if the key has no entry; see [`Store::incr`].
     ///
     /// # Errors
     ///
@@ -395,7 +403,8 @@ impl Cache {
         self.store.incr(key.as_ref(), delta)
     }
 
-    /// Subtracts a number from the counter that an entry holds; see [`Store::decr`].
+    /// Subtracts `delta` from the counter (a value of decimal digits) under `key`, and returns the
+    /// result; `None` if the key has no entry; see [`Store::decr`].
     ///
     /// # Errors
     ///

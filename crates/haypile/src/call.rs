@@ -26,7 +26,8 @@ fn advice(_: &io::Error) -> &'static str {
     ""
 }
 
-/// An extension trait for results of system calls, which adds the name of the call to an error.
+/// An extension trait for results of system calls, which adds the name of the system call (such as
+/// `open`) to an error.
 pub(crate) trait Call<T> {
     /// Names the system call in the error, unless it is named already. The error keeps its kind.
     fn call(self, call: &'static str) -> io::Result<T>;

@@ -23,7 +23,8 @@ self_cell! {
 /// Dropping it gives the right back, on any thread. It keeps the store open.
 pub struct OwnedClaim(Owned);
 
-/// The outcome of trying to get an [`OwnedClaim`], the exclusive right to compute a key's value.
+/// The outcome of trying to get an [`OwnedClaim`], the exclusive right to compute a key's value:
+/// the right itself, the process that has it, or that it is not needed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TriedClaim {

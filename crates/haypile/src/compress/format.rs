@@ -8,8 +8,8 @@ use super::spec::Compression;
 /// The first bytes of every value that is not stored unchanged.
 const MARKER: [u8; 4] = [0xF9, b'h', b'p', 0xF9];
 
-/// The largest number of bytes by which the stored form of a value, with its marker, is longer than
-/// the value.
+/// The largest number of bytes by which a stored value is longer than the value itself: a value
+/// that begins like a compressed one is stored after a marker.
 pub(super) const WRAP_BYTES: usize = MARKER.len() + 1;
 
 const STORED: u8 = 0;
@@ -20,7 +20,8 @@ const CHECKSUM_BYTES: usize = 4;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoMemory(pub(super) usize);
 
-/// The reason why the stored bytes of a value cannot be decoded.
+/// The reason why the stored bytes of a value cannot be decoded: they are damaged, there is no
+/// memory for the value, or this build lacks the compression method.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Undecoded {
     Corrupt,

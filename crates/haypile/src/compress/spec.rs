@@ -12,7 +12,8 @@ pub(super) const MAX_ZSTD_LEVEL: i32 = 19;
 /// The default level of Zstandard, which is the format's own default.
 const DEFAULT_ZSTD_LEVEL: i32 = 3;
 
-/// A compression method and its level.
+/// The method by which a store compresses values: LZ4, or Zstandard with its level from 1 (fast) to
+/// 19 (small).
 ///
 /// It is parsed from `lz4`, `zstd` or `zstd:LEVEL`; `Display` prints the level.
 ///
@@ -35,7 +36,8 @@ pub enum Compression {
     },
 }
 
-/// The error for a text that names no compression.
+/// The error of parsing a text that does not name a compression of values, as `lz4`, `zstd` and
+/// `zstd:7` do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "use lz4, zstd or zstd:LEVEL with a level from 1 (fast) to {MAX_ZSTD_LEVEL} (small); zstd \

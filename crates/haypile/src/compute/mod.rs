@@ -29,7 +29,8 @@ pub use freshness::Freshness;
 pub use pending::{Computation, PendingCompute, Polled};
 pub(crate) use shared::Computations;
 
-/// The reason why the computation of a key's value returned no value.
+/// The reason why computing the value of a missing key returned no value: the cache failed before
+/// the computation, or the computation itself failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ComputeError<E> {

@@ -34,8 +34,8 @@ pub(super) struct Patience {
     polled: Option<Instant>,
 }
 
-/// The next step of a caller whose key's value another process is computing: to wait, to compute,
-/// and so on.
+/// The next step of a caller whose key's value another process is computing: to wait, to take over
+/// that process's right to compute, or to compute as well.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NextStep {
     Wait(Duration),
@@ -90,7 +90,8 @@ impl Patience {
         may
     }
 
-    /// Decides how the caller continues while another process is computing the key's value.
+    /// Decides whether the caller waits, takes over or computes as well, while the process `holder`
+    /// has the right to compute the key's value.
     pub(super) fn on_taken(&mut self, holder: ClaimHolder) -> NextStep {
         self.busy_since = None;
         let before = self.holder.replace(holder);
@@ -126,8 +127,8 @@ impl Patience {
         }
     }
 
-    /// Decides how the caller continues when a lock of another process hides which process computes
-    /// the key's value.
+    /// Decides whether the caller waits or computes by itself, when a lock of another process hides
+    /// which process computes the key's value.
     pub(super) fn on_busy(&mut self) -> NextStep {
         let since = *self.busy_since.get_or_insert_with(Instant::now);
         let left = self.limit.min(HALTED_WAIT).saturating_sub(since.elapsed());

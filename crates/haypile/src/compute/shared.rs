@@ -13,7 +13,8 @@ use crate::store::Store;
 /// is alive, nothing else has that address.
 static BY_STORE: SharedValues<usize, Computations> = SharedValues::new();
 
-/// The computations in progress of all caches on one store.
+/// The computations of keys' values that are in progress for all caches on one store, and the
+/// counts of failures around them.
 #[derive(Debug)]
 pub(crate) struct Computations {
     flights: PerProcess<Arc<Flights>>,
@@ -22,7 +23,8 @@ pub(crate) struct Computations {
 }
 
 impl Computations {
-    /// Returns the computations in progress of all caches on `store`, which these caches share.
+    /// Returns the computations of keys' values that are in progress for any cache on `store`; all
+    /// these caches share them, so that each value is computed once.
     pub(crate) fn of(store: &Arc<dyn Store>) -> Arc<Self> {
         let address = Arc::as_ptr(store).addr();
         BY_STORE.get_or_create(address, || Self {
@@ -32,8 +34,8 @@ impl Computations {
         })
     }
 
-    /// Returns the computations in progress of this process, which its threads wait for; a forked
-    /// child starts without any.
+    /// Returns the computations of keys' values (flights) that this process has in progress, which
+    /// its threads wait for; a forked child starts without any.
     pub(crate) fn flights(&self) -> &Arc<Flights> {
         self.flights.get()
     }

@@ -16,8 +16,8 @@ use crate::store::{Claim, ClaimHolder};
 /// 50 ms.
 pub(super) type Poll<'a, E> = &'a mut dyn FnMut() -> Result<(), E>;
 
-/// The outcome of waiting for another caller of this process that computes the value of the same
-/// key.
+/// The outcome of waiting for another caller of this process that computes the same key's value:
+/// the value, or that this caller has to compute it after all.
 pub(super) enum Followed {
     Value(Vec<u8>),
     /// The caller leads the computation now.
@@ -26,7 +26,8 @@ pub(super) enum Followed {
     Alone,
 }
 
-/// The next step of a caller after it waited for another caller's computation.
+/// The next step of a caller after it waited for another caller's computation: to end the wait with
+/// an outcome, or to wait for a third caller, which has taken over.
 pub(super) enum AfterWait {
     /// The caller waits no longer, and has this outcome.
     Done(Followed),
@@ -34,7 +35,8 @@ pub(super) enum AfterWait {
     Follow(Follower),
 }
 
-/// The outcome of trying to become the process that computes the value of a key.
+/// The outcome of trying to become the process that computes the value of a key: this process
+/// computes it, or another one does.
 pub(super) enum Claimed<'a> {
     /// The caller computes, with or without the claim.
     Compute(Option<HeldClaim<'a>>),
@@ -64,7 +66,8 @@ impl Cache {
         }
     }
 
-    /// Decides how a caller continues after it waited for another caller's computation.
+    /// Decides whether a caller returns the value, computes it, or waits for a third caller, after
+    /// it waited for another caller's computation.
     pub(super) fn after_wait(
         &self,
         key: &[u8],
@@ -133,7 +136,8 @@ impl Cache {
     }
 }
 
-/// The answer of a store that did not give this caller the right to compute a key's value.
+/// The reason why a store did not give this caller the right to compute a key's value: another
+/// process has it, a lock hides who has it, or the store failed.
 pub(super) enum Seen {
     Taken(ClaimHolder),
     /// A lock is held, so that the state of the claim is unknown.
@@ -147,9 +151,9 @@ impl Seen {
         if matches!(error, Error::Busy { .. }) { Self::Busy } else { Self::Free }
     }
 
-    /// Decides the next step of a caller that did not get the right to compute a key's value;
-    /// returns `None` if it should continue without waiting or storing. One that holds a claim
-    /// itself waits for no other: the two could wait for each other.
+    /// Decides whether a caller that did not get the right to compute a key's value waits, takes
+    /// over or computes; returns `None` if it should continue without waiting or storing. One that
+    /// holds a claim itself waits for no other: the two could wait for each other.
     pub(super) fn next_step(
         self,
         waits: bool,

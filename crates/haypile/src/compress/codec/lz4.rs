@@ -10,7 +10,8 @@ const SMALL_BYTES: usize = 65_535;
 /// The longest input: the format's own limit.
 const MAX_BYTES: usize = 0x7E00_0000;
 
-/// The LZ4 compression tables of one thread.
+/// The hash tables of a thread's LZ4 compressor, which are allocated once and reused for each value
+/// to compress.
 #[derive(Default)]
 pub(super) struct Lz4 {
     small: Option<CompressTable>,
@@ -18,7 +19,8 @@ pub(super) struct Lz4 {
 }
 
 impl Lz4 {
-    /// Appends `value` in compressed form to `out`; see [`Codec::compress`](super::Codec::compress).
+    /// Appends `value` in compressed form to `out`, and returns whether that takes at most
+    /// `max_bytes`; see [`Codec::compress`](super::Codec::compress).
     pub(super) fn compress(&mut self, value: &[u8], max_bytes: usize, out: &mut Vec<u8>) -> bool {
         if value.len() > MAX_BYTES {
             return false;
@@ -41,7 +43,8 @@ impl Lz4 {
         bytes <= max_bytes
     }
 
-    /// Decompresses LZ4 `data` into `out`, and returns the length.
+    /// Decompresses LZ4 `data` into `out`, and returns the length of the result; `None` if `data`
+    /// is damaged, or `out` is too short.
     #[expect(clippy::unused_self, reason = "as Zstandard, which needs it")]
     pub(super) fn decompress(&mut self, data: &[u8], out: &mut [u8]) -> Option<usize> {
         decompress_into(data, out).ok()

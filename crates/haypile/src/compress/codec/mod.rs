@@ -29,7 +29,8 @@ thread_local! {
     static CODEC: Cell<Option<Box<Codec>>> = const { Cell::new(None) };
 }
 
-/// The compressors and decompressors of a thread, and a buffer for one value.
+/// The compressors and decompressors (LZ4 and Zstandard) of one thread, and a buffer for one value,
+/// kept from value to value.
 #[derive(Default)]
 pub(super) struct Codec {
     #[cfg(feature = "lz4")]
@@ -39,7 +40,8 @@ pub(super) struct Codec {
     pub(super) scratch: Vec<u8>,
 }
 
-/// The reason why data cannot be decompressed.
+/// The reason why stored data cannot be decompressed: they are damaged, or this build of the crate
+/// lacks the compression method.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Undecompressed {
     /// The data did not come from the compressor.
@@ -50,7 +52,8 @@ pub(super) enum Undecompressed {
 }
 
 impl Codec {
-    /// Calls `work` with this thread's compressors. A nested call gets others.
+    /// Calls `work` with the compressors and decompressors of this thread, and returns its result.
+    /// A nested call gets others.
     pub(super) fn with<R>(work: impl FnOnce(&mut Self) -> R) -> R {
         // A thread that is ending has none.
         let mut codec = CODEC.try_with(Cell::take).ok().flatten().unwrap_or_default();
@@ -111,7 +114,7 @@ impl Codec {
     }
 }
 
-/// The compression method of stored data.
+/// A method by which stored values are compressed: LZ4 or Zstandard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
     Lz4,
@@ -144,7 +147,8 @@ impl Method {
         }
     }
 
-    /// Returns the compression method with this number in files and stored values.
+    /// Returns the compression method with this number in files and stored values; `None` for an
+    /// unknown number.
     pub(crate) fn of_number(number: u8) -> Option<Self> {
         [Self::Lz4, Self::Zstd].into_iter().find(|method| method.number() == number)
     }

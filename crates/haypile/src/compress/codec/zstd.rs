@@ -16,7 +16,8 @@ pub(super) struct Zstd {
 }
 
 impl Zstd {
-    /// Appends `value` in compressed form to `out`; see [`Codec::compress`](super::Codec::compress).
+    /// Appends `value` in compressed form to `out`, and returns whether that takes at most
+    /// `max_bytes`; see [`Codec::compress`](super::Codec::compress).
     pub(super) fn compress(
         &mut self,
         level: i32,
@@ -47,7 +48,8 @@ impl Zstd {
         true
     }
 
-    /// Decompresses Zstandard `data` into `out`, and returns the length.
+    /// Decompresses Zstandard `data` into `out`, and returns the length of the result; `None` if
+    /// `data` is damaged, or `out` is too short.
     pub(super) fn decompress(&mut self, data: &[u8], out: &mut [u8]) -> Option<usize> {
         if !data.starts_with(&MAGIC) {
             return None;
