@@ -103,7 +103,8 @@ impl FileBuilder {
         self.store().map(Cache::new)
     }
 
-    /// Opens the file's store without a [`Cache`] around it, for levels and layers.
+    /// Opens the cache file as a store, without the [`Cache`] around it that `open` returns: to be
+    /// one level of a cache, or to be wrapped in a layer.
     ///
     /// # Errors
     ///

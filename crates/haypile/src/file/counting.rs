@@ -10,8 +10,8 @@ use crate::store::Store;
 use crate::write::{Version, WriteMode, Written};
 
 impl FileStore {
-    /// Adds `change` to the number that an entry's value holds; `operation` names the operation in
-    /// errors.
+    /// Adds `change` to the number that an entry's value holds, and returns the sum; `None` if
+    /// there is no entry; `operation` names the operation in errors.
     pub(in crate::file) fn count(
         &self,
         operation: &'static str,

@@ -53,8 +53,8 @@ pub(in crate::file) fn marked<G: Ground>(
     marked
 }
 
-/// Removes the hashes of groups from the end of a stored value that has groups, and returns them
-/// with the number of the last invalidation before the write.
+/// Removes the hashes of groups from the end of a stored value, and returns them with the number of
+/// the last invalidation before the write; `None` if the value is not in groups.
 pub(in crate::file) fn split(value: &mut Vec<u8>, has_groups: bool) -> Option<(Hashes, u64)> {
     let marks = Marks::at_end_of(value).filter(|_| has_groups)?;
     let groups = marks.groups_of(value);
@@ -62,8 +62,8 @@ pub(in crate::file) fn split(value: &mut Vec<u8>, has_groups: bool) -> Option<(H
     Some((groups, marks.number))
 }
 
-/// Returns a value to store, followed by these hashes of groups and the number of an invalidation,
-/// which were split off another value.
+/// Returns the bytes to store for `value`, which replaces a value in `groups`: followed by the
+/// hashes of these groups and the number of an invalidation, which `split` has returned.
 pub(in crate::file) fn joined(value: String, groups: Option<(Hashes, u64)>) -> Vec<u8> {
     let mut value = value.into_bytes();
     if let Some((groups, number)) = groups {

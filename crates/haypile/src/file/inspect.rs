@@ -62,7 +62,7 @@ pub struct FileStat {
     /// slots.
     pub most_processes: u64,
     /// The counts of operations of all processes since the cache file was created; its `entries`
-    /// and `bytes` are the same as above.
+    /// and `bytes` are `entries` and `live_bytes` of this description.
     pub stats: crate::stats::Stats,
     /// The number of entries that were copied to another segment of the cache file instead of being
     /// evicted.
@@ -94,9 +94,11 @@ pub struct FileStat {
 pub struct FileCheck {
     /// The number of entries that the check found intact.
     pub entries: u64,
-    /// The number of damaged parts of the cache file that the check found.
+    /// The number of places in the cache file that the check found damaged, such as index slots
+    /// without an intact record.
     pub damaged: u64,
-    /// Descriptions, for people, of the first damaged parts of the cache file that the check found.
+    /// Descriptions, for people, of the first places in the cache file that the check found
+    /// damaged.
     pub damages: Vec<String>,
     /// The user id of the owner of a checked cache file that other users can write; see
     /// [`FileStat::exposed_to`].

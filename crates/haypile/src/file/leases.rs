@@ -16,7 +16,7 @@ impl FileStore {
         self.with_leased(key, &[], |leased| leased.grant())
     }
 
-    /// Checks whether a lease on a key still holds: implements
+    /// Returns whether a lease on a key (a right to store its value) still holds: implements
     /// [`Store::check_lease`](crate::Store::check_lease).
     pub(in crate::file) fn holds_lease(
         &self,

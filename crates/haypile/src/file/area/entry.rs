@@ -19,7 +19,8 @@ pub(in crate::file) struct Entry<'a, G: Ground> {
 }
 
 impl<'a, G: Ground> Entry<'a, G> {
-    /// Returns the entry of the segment table at an offset in the cache file.
+    /// Returns the entry of the segment table (the metadata of one segment) that begins at this
+    /// offset in the cache file.
     #[inline]
     pub(in crate::file) fn at(ground: &'a G, at: u64) -> Self {
         Self { ground, at, line: ground.line(at) }
@@ -64,14 +65,14 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.line.store(STATE, state.encode(), order);
     }
 
-    /// Returns the encoded state (free, open, sealed, …) of a segment of the cache file, for
-    /// [`exchange_state`](Self::exchange_state).
+    /// Returns the state (free, open, sealed, …) of a segment as the encoded word in the cache
+    /// file, to be replaced by [`exchange_state`](Self::exchange_state).
     pub(in crate::file) fn state_word(&self) -> u64 {
         self.line.load(STATE, mutant::order("state-read", Ordering::Acquire))
     }
 
-    /// Replaces the state of a segment of the cache file by compare-and-swap; returns whether the
-    /// state was still `read`.
+    /// Replaces the state of a segment of the cache file by `state`, if its encoded state is still
+    /// `read` (compare-and-swap); returns whether it was.
     pub(in crate::file) fn exchange_state(&self, read: u64, state: State) -> bool {
         self.ground.exchange(self.at + STATE, read, state.encode()).is_ok()
     }
@@ -105,8 +106,8 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.line.load(STAMP, mutant::order("stamp-read", Ordering::Acquire))
     }
 
-    /// Returns whether a segment of the cache file was filled before the last reboot, as a process
-    /// with this boot stamp (the number for a boot) sees it.
+    /// Returns when a segment of the cache file was filled: before the last reboot, since then but
+    /// before the index was verified, or later; `stamp` is the number of the current boot.
     #[inline]
     pub(in crate::file) fn origin(&self, stamp: u64) -> Origin {
         Origin::of(self.stamp(), stamp)
@@ -125,8 +126,8 @@ impl<'a, G: Ground> Entry<'a, G> {
         number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32
     }
 
-    /// Returns whether a segment was filled before the last reboot, and the salt of its checksums,
-    /// from one read of its boot stamp.
+    /// Returns when a segment was filled, relative to the last reboot, and the salt that its
+    /// records' checksums are mixed with, from one read of its boot stamp.
     #[inline]
     pub(in crate::file) fn origin_and_salt(&self, stamp: u64) -> (Origin, u64) {
         let own = self.stamp();

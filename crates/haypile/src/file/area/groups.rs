@@ -51,13 +51,14 @@ impl<G: Ground> Area<G> {
         self.invalidate_at(self.geometry.clearings_of(namespace));
     }
 
-    /// Returns whether a namespace was cleared after invalidation number `number`.
+    /// Returns whether a namespace was cleared since the cache file's count of invalidations and
+    /// clearings was `number`.
     pub(in crate::file) fn is_cleared_since(&self, namespace: u64, number: u64) -> bool {
         self.ground.load(self.geometry.clearings_of(namespace), Ordering::Relaxed) > number
     }
 
-    /// Returns whether one of these groups of entries was invalidated after invalidation number
-    /// `number`.
+    /// Returns whether one of these groups of entries was invalidated since the cache file's count
+    /// of invalidations was `number`.
     pub(in crate::file) fn are_invalid_since(&self, groups: &Hashes, number: u64) -> bool {
         groups.are_invalid_since(number, |hash| self.number_of(hash))
     }
@@ -67,8 +68,8 @@ impl<G: Ground> Area<G> {
         self.ground.load(self.geometry.group_word(hash), Ordering::Relaxed)
     }
 
-    /// Returns the groups of entries that a record of the cache file belongs to; `None` if their
-    /// encoding is damaged.
+    /// Returns the hashes of the groups that a record's entry is in, and the number of the last
+    /// invalidation before the entry was computed; `None` if they are damaged.
     pub(in crate::file) fn marks(&self, record: &Record) -> Option<Marks> {
         Marks::read(record.head.value_bytes(), |back| self.word_from_end(record, back))
     }

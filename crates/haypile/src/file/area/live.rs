@@ -72,8 +72,8 @@ impl<G: Ground> Area<G> {
         Live::decode(self.live_sum(segment))
     }
 
-    /// Corrects the cache file's count of live entries in a segment from the encoded count `sum` to
-    /// `live`. Concurrent changes stay counted.
+    /// Corrects the cache file's count of live entries in a segment to `live`, given that the
+    /// encoded count was `sum`. Concurrent changes stay counted.
     pub(in crate::file) fn correct_live(
         &self,
         owner_slot: u32,

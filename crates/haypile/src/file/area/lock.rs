@@ -32,8 +32,8 @@ impl<G: Ground> Held<'_, G> {
         self.payload.get()
     }
 
-    /// Changes the unused number in a lock's word, to show waiting processes that the holder of the
-    /// lock makes progress.
+    /// Changes the number in a lock's word that such a lock does not use otherwise, to show waiting
+    /// processes that the holder of the lock makes progress.
     pub(in crate::file) fn note_progress(&self) {
         self.change_payload(self.payload().wrapping_add(1));
     }
@@ -76,7 +76,8 @@ impl<G: Ground> Area<G> {
         Ok(held)
     }
 
-    /// Takes the lock at this offset in the cache file, unless a living process holds it.
+    /// Takes the lock at this offset in the cache file, without waiting; returns `None` if a living
+    /// process holds it.
     pub(in crate::file) fn lock_if_free(&self, owner: Owner, at: u64) -> Option<Held<'_, G>> {
         // Whoever reads an owner's token then reads the slot as that owner took it.
         let word = LockWord(self.ground.load(at, mutant::order("owner-read", Ordering::Acquire)));

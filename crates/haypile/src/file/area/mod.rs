@@ -85,8 +85,8 @@ impl Owner {
     }
 }
 
-/// The state, stopped or running, of the process that holds a lock of the cache file for which
-/// another process waits.
+/// The state (stopped, or seemingly running) of a process that holds a lock of the cache file for
+/// which another process waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Holder {
     /// The process with this id was stopped or frozen.
@@ -95,7 +95,8 @@ pub(in crate::file) enum Holder {
     Running,
 }
 
-/// The reason why an operation on the cache file was not done; the operation has changed nothing.
+/// The reason why an operation on the cache file was not done (a lock that is not released, no
+/// room, or no memory); the operation has changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum OpError {
     /// A living process holds what is needed, and makes no progress.
@@ -128,8 +129,8 @@ pub(in crate::file) struct Record {
 }
 
 impl<G: Ground> Area<G> {
-    /// Returns the cache file that is mapped in this memory, with a boot stamp (a number for the
-    /// current boot) that its users have not agreed on yet.
+    /// Returns one process's view of the cache file that is mapped in this memory, with a boot
+    /// stamp (a number for the current boot) that the file's users have not agreed on yet.
     pub(in crate::file) fn new(ground: G, geometry: Geometry, hash_seed: u64, stamp: u64) -> Self {
         Self {
             ground,

@@ -34,7 +34,8 @@ impl<'a> Now<'a> {
         Self { clock: Some(clock), ms: Cell::new(UNKNOWN) }
     }
 
-    /// Returns an operation's time of day that is already known, in ms since 1970.
+    /// Returns the time of day of an operation as a fixed `ms` since 1970 instead of a clock's
+    /// time, for tests.
     #[cfg(all(test, shuttle))]
     pub(in crate::file) fn at(ms: u64) -> Self {
         Self { clock: None, ms: Cell::new(ms) }

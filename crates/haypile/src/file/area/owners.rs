@@ -144,8 +144,8 @@ impl<G: Ground> OwnerSlot<'_, G> {
         is_set.then(|| u32::try_from(before - 1).ok()).flatten()
     }
 
-    /// Returns the encoded numbers of the append lanes (open segments that writers share) that this
-    /// owner slot's user last used for each queue.
+    /// Returns the word of an owner slot that encodes, for each queue of segments, the append lane
+    /// (shared open segment) that the slot's user last used.
     #[inline]
     pub(in crate::file) fn lanes(&self) -> u64 {
         self.load(LANES)

@@ -44,7 +44,8 @@ impl<'a, G: Ground> PinCounts<'a, G> {
     }
 
     /// Counts one more reader of values in place in a segment that this process has locked for
-    /// that; returns `false`, uncounted, if too many segments are in such use.
+    /// that; returns whether the reader was counted: it is not if too many segments are in such
+    /// use.
     pub(in crate::file) fn count(&self, segment: u32) -> bool {
         let is_first = self.area.ground.add(self.area.geometry.pin_word(segment), 1) == 0;
         if !is_first || mutant::is_on("pins-of-all-are-not-bounded") {

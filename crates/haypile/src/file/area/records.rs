@@ -67,8 +67,8 @@ impl<G: Ground> Area<G> {
         self.validity(record).ms
     }
 
-    /// Returns the expiry of a stored record, as [`expires_ms`](Self::expires_ms) does, and whether
-    /// the record belongs to groups of entries.
+    /// Returns the expiry of a stored record in ms since 1970 (zero if it is damaged or
+    /// invalidated), and whether the record belongs to groups of entries.
     #[inline]
     pub(in crate::file) fn validity(&self, record: &Record) -> Expiration {
         if !record.head.has_expiry() {
@@ -87,7 +87,8 @@ impl<G: Ground> Area<G> {
         expiration
     }
 
-    /// Returns the decoded expiry of a stored record; a record without an expiry never expires.
+    /// Returns the expiry that is stored in a record, even if a group of the record was
+    /// invalidated; a record without an expiry never expires.
     #[inline]
     pub(in crate::file) fn expiration(&self, record: &Record) -> Expiration {
         if !record.head.has_expiry() {

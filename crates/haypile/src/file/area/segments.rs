@@ -19,8 +19,8 @@ impl<G: Ground> Area<G> {
         u32::try_from(segment).ok()
     }
 
-    /// Returns the segment that a stored number (the segment's number plus 1) names; `None` for
-    /// zero, and for numbers beyond the last segment.
+    /// Returns the segment that a number in the cache file names, which is the segment's own number
+    /// plus 1; `None` for zero, and for numbers beyond the last segment.
     pub(in crate::file) fn segment_named(&self, payload: u32) -> Option<u32> {
         payload.checked_sub(1).filter(|segment| *segment < self.geometry.numbers.segments)
     }
@@ -85,8 +85,8 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Returns whether a segment of the cache file holds no records, whatever index slots may point
-    /// to it.
+    /// Returns whether a segment of the cache file holds no records (it is free, or taken to be
+    /// filled), whatever index slots may point to it.
     pub(in crate::file) fn holds_nothing(&self, segment: u32) -> bool {
         let kind = self.entry(segment).state().kind;
         matches!(kind, SegmentKind::Ready | SegmentKind::Taken) || self.is_free(segment)

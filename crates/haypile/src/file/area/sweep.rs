@@ -10,8 +10,8 @@ pub(in crate::file) struct SweepState {
     pub(in crate::file) owner: Option<Token>,
     pub(in crate::file) chains: Vec<Option<Chain>>,
     pub(in crate::file) phase: Phase,
-    /// The last seen word of the cache file that names the process that verifies the index, and its
-    /// progress; `times` counts how often it was unchanged.
+    /// The last seen word of the cache file that names the process verifying the index after a
+    /// reboot, and its progress; `times` counts how often the word was unchanged.
     pub(in crate::file) seen: u64,
     pub(in crate::file) times: u32,
 }
@@ -31,9 +31,9 @@ pub(in crate::file) enum Phase {
 #[derive(Debug)]
 pub(in crate::file) struct Chain {
     pub(in crate::file) generation: u64,
-    /// The offset in the segment at which its readable records end.
+    /// The offset in the segment before which all of its records begin.
     pub(in crate::file) end: u64,
-    /// The offset of the first record of each part of the segment, in units of 8 bytes; `u32::MAX`
-    /// if there is none.
+    /// The offset of the first record that begins in each of the 1,024 equal parts of the segment,
+    /// in units of 8 bytes; `u32::MAX` if there is none.
     pub(in crate::file) anchors: Vec<u32>,
 }

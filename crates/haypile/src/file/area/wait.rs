@@ -22,8 +22,8 @@ pub(in crate::file) const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// queue in which the waiting process would get its turn.
 pub(in crate::file) const LONGEST_CROWD: Duration = Duration::from_secs(30);
 
-/// The smallest number of attempts to take a lock before a wait for it can end: the waiting process
-/// may have been stopped itself.
+/// The smallest number of attempts to take a lock of the cache file before a wait for it can time
+/// out: the waiting process may have been stopped itself.
 pub(in crate::file) const LEAST_ATTEMPTS: u32 = 8;
 
 /// The wait of one operation for a lock in the cache file, timed from the first failed attempt.

@@ -7,7 +7,8 @@ pub(in crate::file) const COUNTERS: usize = 20;
 /// The highest count that is believed. Damage leaves any number; sums of this one do not overflow.
 const MOST_COUNTED: u64 = 1 << 56;
 
-/// A statistics counter of an owner slot, which is a user's entry in the cache file.
+/// A statistics counter (such as of hits) that each owner slot, a user's entry in the cache file,
+/// has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Counter {
     Event(Event),
@@ -74,7 +75,8 @@ impl Counted {
         }))
     }
 
-    /// Adds the increase of each statistics counter from `before` to `now`.
+    /// Adds to these sums the amount by which each statistics counter of a user of the cache file
+    /// has grown from `before` to `now`.
     pub(in crate::file) fn add(&mut self, now: &Self, before: &Self) {
         for (sum, (now, before)) in self.0.iter_mut().zip(now.0.iter().zip(&before.0)) {
             *sum = sum.wrapping_add(now.wrapping_sub(*before));

@@ -61,7 +61,8 @@ pub(in crate::file) const READY: u64 = 1;
 /// The state, in its header, of a cache file that another file has replaced at its path.
 pub(in crate::file) const RETIRED: u64 = 2;
 
-/// The properties of a cache file that never change.
+/// The properties of a cache file that never change, such as its layout, its time of creation and
+/// the seed of its hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Header {
     pub(in crate::file) geometry: Geometry,

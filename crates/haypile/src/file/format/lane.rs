@@ -39,7 +39,7 @@ const LANE_BITS: u32 = 10;
 const LANE_MASK: u64 = (1 << LANE_BITS) - 1;
 
 /// Returns the append lane that a user of the cache file last used for a queue, from the word that
-/// remembers these lanes; its number may be beyond the last lane.
+/// remembers it; `None` if there is none; its number may be beyond the last lane.
 pub(in crate::file) fn remembered(word: u64, queue: u32) -> Option<u32> {
     let number = word >> (queue * LANE_BITS) & LANE_MASK;
     u32::try_from(number).ok()?.checked_sub(1)

@@ -60,7 +60,8 @@ const MIN_SEGMENTS: u64 = 8;
 /// From this number on, entries are kept apart by their TTL.
 const SEGMENTS_FOR_CLASSES: u64 = 64;
 
-/// The numbers that the header of a cache file states about its layout.
+/// The counts in the header of a cache file that determine its layout, such as those of segments,
+/// index buckets and owner slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Numbers {
     pub(in crate::file) owner_slots: u32,
@@ -77,8 +78,8 @@ pub(in crate::file) struct Numbers {
     pub(in crate::file) segment_log2: u32,
 }
 
-/// The layout of a cache file: the header's numbers, and the offsets of all regions that follow
-/// from them.
+/// The layout of a cache file: the counts in its header, and the offset of each region (such as the
+/// index and the segments) that follows from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Geometry {
     pub(in crate::file) numbers: Numbers,

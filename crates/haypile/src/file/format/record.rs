@@ -96,7 +96,8 @@ impl Head {
         key_hash ^ self.first.rotate_left(32) ^ self.second
     }
 
-    /// Starts the checksum of a stored record whose value is added in pieces.
+    /// Returns a started checksum of a stored record, to which the caller adds the record's value
+    /// in pieces.
     pub(in crate::file) fn start_checksum(self, key_hash: u64) -> Xxh3 {
         Xxh3::with_seed(self.checksum_seed(key_hash))
     }

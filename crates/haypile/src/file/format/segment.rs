@@ -106,8 +106,8 @@ const UNIT_BITS: u32 = 28;
 const ENTRY_BITS: u32 = 24;
 const CHANGE: u64 = 1 << (UNIT_BITS + ENTRY_BITS);
 
-/// The origin of a segment's records, before or since the last reboot, which decides whether reads
-/// verify their checksums.
+/// The time at which a segment was filled, relative to the last reboot and to the verification of
+/// the index after it, which decides whether reads verify its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Origin {
     /// Processes of this stamp filled it, when no slot could lead there by accident.
@@ -119,8 +119,8 @@ pub(in crate::file) enum Origin {
 }
 
 impl Origin {
-    /// Returns whether a segment that was filled under the boot stamp `own` was filled before the
-    /// last reboot, as a process with the boot stamp `stamp` sees it.
+    /// Returns when a segment with the boot stamp `own` was filled, relative to the last reboot, as
+    /// a process with the boot stamp `stamp` sees it.
     #[inline]
     pub(in crate::file) fn of(own: u64, stamp: u64) -> Self {
         if own == stamp {
@@ -169,20 +169,20 @@ impl Live {
         Self { entries: part(UNIT_BITS, ENTRY_BITS), bytes: part(0, UNIT_BITS) * 8 }
     }
 
-    /// Returns the number to add to a segment's word of live counts so that the word holds the
-    /// counts `live`, without counting as a change.
+    /// Returns the number to add to a segment's word of live counts so that it holds the counts
+    /// `live`; the number of changes in the upper bits stays.
     pub(in crate::file) fn correction(word: u64, live: Self) -> u64 {
         live.encode().wrapping_sub(word & (CHANGE - 1))
     }
 
-    /// Returns the number to add to a segment's word of live counts when these entries are added,
-    /// including one more change.
+    /// Returns the number whose addition to a segment's word of live counts adds these entries and
+    /// counts one more change.
     pub(in crate::file) fn coming(self) -> u64 {
         CHANGE.wrapping_add(self.encode())
     }
 
-    /// Returns the number to add to a segment's word of live counts when these entries are removed,
-    /// including one more change.
+    /// Returns the number whose addition to a segment's word of live counts subtracts these entries
+    /// and counts one more change.
     pub(in crate::file) fn going(self) -> u64 {
         CHANGE.wrapping_sub(self.encode())
     }

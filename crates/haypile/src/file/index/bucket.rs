@@ -33,7 +33,7 @@ pub(in crate::file) struct FoundEntry {
 }
 
 /// The index slot to use for a key in a bucket that no clearing and no loss of power has affected:
-/// the key's own slot, or an empty one.
+/// the one that points to the key's record, or an empty one.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Simple {
     pub(in crate::file) at: u64,
@@ -186,8 +186,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         is_it.then_some(Simple { at, entry: Some(FoundEntry { slot, record }) })
     }
 
-    /// Returns all index slots of a key (several after a clearing or a loss of power), and the
-    /// entry that readers find.
+    /// Returns all index slots that may belong to a key, and the entry that readers find, which is
+    /// `None` for a miss.
     #[cold]
     pub(in crate::file) fn find_readable(
         &self,
@@ -219,7 +219,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         stop.map_or(Ok(matches), Err)
     }
 
-    /// Returns the entry that readers find for a key, among the key's index slots.
+    /// Returns the entry that readers find for a key among these index slots; `None` if they find
+    /// none.
     pub(in crate::file) fn readable(
         &self,
         key: &Key<'_>,
@@ -258,8 +259,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         }
     }
 
-    /// Returns the slot of this bucket that points to the same record as another slot, with its
-    /// offset in the cache file.
+    /// Returns the slot of this index bucket that points to the same record as the slot `of`, with
+    /// its offset in the cache file; `None` if none does.
     pub(in crate::file) fn find_slot(&self, of: Slot) -> Option<(u64, Slot)> {
         self.scan(|at, slot| slot.is_same(of).then_some((at, slot)))
     }
@@ -394,8 +395,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         stale.or_else(|| self.extend())
     }
 
-    /// Returns the index slot of the least used entry of this bucket, to be evicted because the
-    /// bucket is full.
+    /// Returns the index slot of the least often used entry of this bucket, to be evicted because
+    /// the bucket is full, and the slot's offset in the cache file.
     pub(in crate::file) fn coldest(&self) -> Option<(u64, Slot)> {
         let mut coldest: Option<(u64, Slot)> = None;
         let _: Option<()> = self.scan(|at, slot| {

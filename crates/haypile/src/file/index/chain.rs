@@ -52,9 +52,9 @@ impl<G: Ground> Area<G> {
         std::iter::successors(Some(first), next).map(|(at, _)| at).take(MOST_LINES)
     }
 
-    /// Calls a function with each slot of an index bucket and the slot's offset, until the function
-    /// returns a result. Without the bucket's lock, slots may move concurrently, and a scan can
-    /// miss one.
+    /// Calls `look` with each slot of an index bucket and the slot's offset, until it returns a
+    /// result, and returns that; `None` if it returns none. Without the bucket's lock, slots may
+    /// move concurrently, and a scan can miss one.
     #[inline]
     pub(in crate::file) fn scan<T>(
         &self,

@@ -53,8 +53,8 @@ impl<G: Ground> Area<G> {
         word(header::SWEPT) == word(header::STAMP)
     }
 
-    /// Returns the boot stamp for segments that are filled from now on, in the form that says
-    /// whether the index was verified since the boot.
+    /// Returns the boot stamp to write into segments that are filled from now on: its doubtful form
+    /// until the whole index was verified after the reboot.
     pub(in crate::file) fn filling_stamp(&self) -> u64 {
         if self.is_swept() { self.stamp } else { stamp::doubtful(self.stamp) }
     }
@@ -112,8 +112,8 @@ impl<G: Ground> Area<G> {
         Ok(!self.is_at_home(self.geometry.bucket_of(hash), slot, segment)?)
     }
 
-    /// Returns whether a slot of an index bucket points to an intact record whose key belongs to
-    /// that slot and bucket.
+    /// Returns whether a slot of an index bucket points to an intact record whose key has a hash
+    /// that belongs to that bucket and to the bits in the slot.
     pub(in crate::file) fn is_at_home(
         &self,
         bucket: u32,
@@ -129,8 +129,8 @@ impl<G: Ground> Area<G> {
         Ok(self.sum(hash, &record)? == self.checksum_of(&record))
     }
 
-    /// Returns whether a record's key belongs to a slot of an index bucket, whatever the record's
-    /// value is.
+    /// Returns whether the hash of a record's key belongs to an index bucket and to the bits of a
+    /// hash in a slot; the record's value is not verified.
     pub(in crate::file) fn is_key_at_home(
         &self,
         bucket: u32,

@@ -55,8 +55,8 @@ impl<'a, G: Ground> Removals<'a, G> {
         crash::point("removal.noted");
     }
 
-    /// Returns whether this key was removed after the count of removals was `then`. To be called
-    /// under the lock of the key's bucket.
+    /// Returns whether this key was removed since the count of removals of keys in this line was
+    /// `then`: no, yes, or unknown. To be called under the lock of the key's bucket.
     pub(in crate::file) fn since(&self, then: u64) -> Since {
         let mut line = self.read();
         if line.count == then {
