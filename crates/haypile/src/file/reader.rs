@@ -113,7 +113,8 @@ impl Reader {
         }
     }
 
-    /// Finds the entry of a key in the cache file, if it has not expired, and copies its value.
+    /// Finds the entry of a key in the cache file, copies its value, and returns the entry's state;
+    /// `None` if there is none, or it has expired.
     #[inline]
     pub(in crate::file) fn find<G: Ground>(
         &self,
@@ -137,8 +138,8 @@ impl Reader {
         })
     }
 
-    /// Finds the entry of a key in the cache file, and copies its value, followed by the hashes of
-    /// its groups.
+    /// Finds the entry of a key in the cache file, copies its value, followed by the hashes of its
+    /// groups, and returns the entry's state; `None` if there is none.
     #[inline(never)]
     pub(in crate::file) fn find_marked<G: Ground>(
         &self,

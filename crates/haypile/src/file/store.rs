@@ -158,8 +158,8 @@ impl FileStore {
         }
     }
 
-    /// Pauses before another attempt at an operation that failed because other threads or processes changed the same
-    /// data.
+    /// Pauses before another attempt at an operation on the cache file that failed because others changed the same
+    /// data; an error once that took too long.
     #[cold]
     pub(in crate::file) fn again(&self, wait: &mut Wait, area: &Area<Mapped>) -> Result<()> {
         wait.again(&area.ground, Holder::Running).map_err(|stop| self.reader.stopped(stop))
@@ -192,7 +192,8 @@ impl FileStore {
         Err(Error::ValueTooLarge { value_bytes, limit_bytes, store: self.describe() })
     }
 
-    /// Writes an entry to the cache file, and puts it in these groups, which invalidate entries together.
+    /// Writes an entry to the cache file, puts it in these groups, which invalidate entries together, and returns the
+    /// outcome.
     pub(in crate::file) fn write(
         &self,
         key: &[u8],

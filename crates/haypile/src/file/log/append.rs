@@ -232,8 +232,9 @@ impl<'a, G: Ground> Appender<'a, G> {
         Ok(Some(appended))
     }
 
-    /// Reserves space for a new record after the last record of a segment; the caller fills it.
-    /// There has to be room, and no concurrent call for the same segment.
+    /// Reserves space for a new record after the last record of a segment, and returns the record,
+    /// which the caller fills with `fill` and makes an entry. There has to be room, and no
+    /// concurrent call for the same segment.
     #[expect(clippy::inline_always, reason = "writers of other processes wait for it")]
     #[inline(always)]
     pub(in crate::file) fn extend(
@@ -251,8 +252,8 @@ impl<'a, G: Ground> Appender<'a, G> {
         appended
     }
 
-    /// Writes the first two words of a new record into its segment; they contain the record's
-    /// lengths.
+    /// Writes the first two words (with the lengths) of a new record into its segment, and returns
+    /// the record, whose key and value are still to be written.
     #[inline]
     pub(in crate::file) fn begin_record(
         &self,

@@ -24,7 +24,8 @@ const NEAR_BYTES: u64 = 2048;
 /// its progress: each record may cost a read from a slow disk.
 pub(in crate::file) const RECORDS_PER_PROGRESS: usize = 16;
 
-/// The reason why a record is not kept when its segment is emptied: evicted, expired, and so on.
+/// The reason why a record is not copied when its segment is emptied: it is evicted, has expired,
+/// was removed before, or got a new expiry in the meantime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Dropped {
     Evicted,
@@ -35,7 +36,8 @@ pub(in crate::file) enum Dropped {
     Touched,
 }
 
-/// The outcome of trying to copy a record out of a segment that is being emptied.
+/// The outcome of trying to copy a record out of a segment that is being emptied: copied, not
+/// copied because it is damaged or cleared, or no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Kept {
     Yes,
@@ -66,8 +68,9 @@ impl Candidate {
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Returns the live records of a segment, to which index slots point. The counter of versions
-    /// is raised above their versions, whether they are kept or not.
+    /// Returns the live records of a segment (those that index slots point to), each of which is to
+    /// be kept or evicted. The counter of versions is raised above their versions, whether they are
+    /// kept or not.
     pub(in crate::file) fn candidates(
         &self,
         segment: u32,
@@ -99,8 +102,8 @@ impl<G: Ground> Recycler<'_, G> {
         Ok(candidates)
     }
 
-    /// Shows processes that wait for the recycler that it makes progress, once for every 16
-    /// records.
+    /// Shows processes that wait for the recycler that it makes progress, if `number`, the count of
+    /// records read so far, is a multiple of 16.
     pub(in crate::file) fn note_progress_of(&self, number: usize) {
         if number.is_multiple_of(RECORDS_PER_PROGRESS) {
             self.note_progress();

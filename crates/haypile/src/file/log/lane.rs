@@ -39,14 +39,15 @@ impl<'a, G: Ground> Lanes<'a, G> {
     }
 
     /// Returns the user of an append lane (an open segment that writers append to), and the queue
-    /// of its records.
+    /// of its records; `None` for an unused lane.
     #[inline]
     pub(in crate::file) fn use_of(&self, lane: u32) -> Option<LaneUse> {
         let at = self.area.geometry.lane(lane) + lane::USE;
         LaneUse::decode(self.area.ground.load(at, Ordering::Relaxed))
     }
 
-    /// Returns the segment that the writers of an append lane fill now.
+    /// Returns the segment that the writers of an append lane fill now; `None` if the lane names no
+    /// segment.
     pub(in crate::file) fn segment_of(&self, lane: u32) -> Option<u32> {
         // Who sees another name sees the hazards of those who appended before.
         let order = mutant::order("name-read", Ordering::Acquire);
@@ -114,8 +115,8 @@ impl<'a, G: Ground> LockedLane<'a, G> {
         Ok(Self { area, number, held })
     }
 
-    /// Takes the lock of an append lane (an open segment for writers), unless a living process
-    /// holds it.
+    /// Takes the lock of an append lane (an open segment for writers), without waiting; returns
+    /// `None` if a living process holds it.
     pub(in crate::file) fn lock_if_free(
         area: &'a Area<G>,
         owner: Owner,
@@ -125,7 +126,8 @@ impl<'a, G: Ground> LockedLane<'a, G> {
         Some(Self { area, number, held })
     }
 
-    /// Returns the segment that the writers of this locked append lane fill.
+    /// Returns the segment that the writers of this locked append lane fill; `None` if the lane
+    /// names no segment.
     #[inline]
     pub(in crate::file) fn segment(&self) -> Option<u32> {
         self.area.segment_named(self.held.payload())

@@ -141,8 +141,9 @@ impl<'a, G: Ground> Recycler<'a, G> {
         Ok(None)
     }
 
-    /// Takes a free segment for this user of the cache file, and announces that. Returns the
-    /// segment's state, to be replaced by another; `None` if the segment is not free any more.
+    /// Takes a free segment for this user of the cache file, so that no other user opens it, and
+    /// announces that. Returns the segment's state, to be replaced by another; `None` if the
+    /// segment is not free any more.
     pub(in crate::file) fn take_free(&self, segment: u32) -> Option<State> {
         if !self.is_free(segment) {
             return self.appender().take_ready(segment);

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// The use of a segment, or of several that hold one record, in the search for neighbouring
-/// segments that have room for a long record.
+/// The use of a segment (or of the segments of one long record) in a search for room for a long
+/// record: free, records that can move, one long record, or in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Use {
     /// The segment is free, and can be taken as it is.
@@ -30,7 +30,8 @@ pub(in crate::file) struct Stretch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Plan {
     pub(in crate::file) window: Range<u32>,
-    /// The moves of long records out of the chosen segments, which come first.
+    /// The moves of long records out of the chosen segments, which are done before the rest of
+    /// these segments is emptied.
     pub(in crate::file) moves: Vec<Move>,
 }
 
@@ -70,8 +71,8 @@ pub(in crate::file) fn keep_all(
     })
 }
 
-/// Returns the `segments` neighbouring segments with the fewest live bytes to evict for a long
-/// record, none of them in use; of several choices, the first.
+/// Returns the `segments` neighbouring segments, none of them in use, with the fewest live bytes to
+/// evict for a long record; `None` if there are none.
 pub(in crate::file) fn lose_least(
     file: &[Stretch],
     segments: u32,

@@ -53,13 +53,14 @@ impl<'a, G: Ground> Ready<'a, G> {
         self.area.entry(segment).state().kind == SegmentKind::Ready
     }
 
-    /// Returns the number of further free segments that should be prepared for writers.
+    /// Returns the number of free segments that still have to be prepared for writers until there
+    /// are as many as wanted.
     pub(in crate::file) fn missing(&self) -> usize {
         self.wanted().saturating_sub(self.segments().count())
     }
 
     /// Returns the number of free segments that should be prepared for writers: two for each user
-    /// of the cache file that writes, except one.
+    /// of the cache file that writes, beyond the first, up to a limit.
     pub(in crate::file) fn wanted(&self) -> usize {
         let most = u64::from(self.area.geometry.numbers.segments / SEGMENTS_PER_READY);
         let most = usize::try_from(most.min(header::READY_WORDS)).expect("a few");
@@ -93,8 +94,8 @@ impl<'a, G: Ground> Appender<'a, G> {
         is_ready.then(|| self.take(segment, word)).flatten()
     }
 
-    /// Takes a segment whose state was encoded in `word` for this user of the cache file, unless
-    /// the state has changed.
+    /// Takes a segment for this user of the cache file, unless its state is no longer the one
+    /// encoded in `word`; returns the segment's new state, or `None`.
     pub(in crate::file) fn take(&self, segment: u32, word: u64) -> Option<State> {
         let entry = self.area.entry(segment);
         self.set_hazard(Some(segment));

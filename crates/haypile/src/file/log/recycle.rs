@@ -22,7 +22,8 @@ use crate::file::platform::ground::Ground;
 use crate::mutant;
 use crate::stats::Event;
 
-/// The outcome of recycling (emptying) a segment, or the segments that hold one long record.
+/// The outcome of recycling (emptying) a segment, or those of one long record: emptied, or left for
+/// a reason, such as that a process uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Recycled {
     /// The segment was emptied, and is free.
@@ -133,8 +134,8 @@ impl<G: Ground> Recycler<'_, G> {
         self.recycle(Choice { segment: head, cause, most_bytes }, 0, reserve, now_ms)
     }
 
-    /// Marks a segment as being recycled (emptied), unless a process appends to it or reads values
-    /// of it in place; returns the segment's previous state. Others may be opening or sealing it:
+    /// Marks a segment as being recycled (emptied), and returns its previous state; `None` if a
+    /// process appends to it or reads values of it in place. Others may be opening or sealing it:
     /// of them and this one, one gets its state.
     pub(in crate::file) fn begin_recycling(&self, segment: u32) -> Option<State> {
         let entry = self.entry(segment);

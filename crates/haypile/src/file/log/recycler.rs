@@ -35,7 +35,7 @@ impl<'a, G: Ground> Recycler<'a, G> {
     }
 
     /// Takes the lock of the recycler, the one user of the cache file that may empty segments,
-    /// unless a living process holds it.
+    /// without waiting; returns `None` if a living process holds it.
     pub(in crate::file) fn lock_if_free(area: &'a Area<G>, owner: Owner) -> Option<Self> {
         let held = area.lock_if_free(owner, header::RECYCLER)?;
         Some(Self { area, held, owner: owner.hurried() })

@@ -81,7 +81,8 @@ impl Survey {
 pub(in crate::file) struct Choice {
     pub(in crate::file) segment: u32,
     pub(in crate::file) cause: Cause,
-    /// The number of live bytes up to which the chosen segment is still worth emptying.
+    /// The largest number of live bytes with which emptying the chosen segment is still worthwhile;
+    /// the count at the time of the choice may have been wrong.
     pub(in crate::file) most_bytes: u64,
 }
 
@@ -92,7 +93,8 @@ impl Choice {
     }
 }
 
-/// The reason why a segment of the cache file is recycled (emptied).
+/// The reason why a segment of the cache file is recycled (emptied): few of its bytes are live,
+/// none is, or room for new records is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Cause {
     /// Few bytes of the segment are live: they are kept, whatever they are.
@@ -110,8 +112,8 @@ pub(in crate::file) fn queue_of(state: State) -> Queue {
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Returns the rules for choosing segments to recycle (to empty), which the simulator follows
-    /// as well.
+    /// Returns the rules by which the recycler chooses segments to empty and records to keep (such
+    /// as the size of the small queue); the simulator follows them as well.
     pub(in crate::file) fn rules(&self) -> Rules {
         Rules {
             small_segments: self.geometry.numbers.segments / SMALL_SHARE,
@@ -198,8 +200,9 @@ impl<G: Ground> Recycler<'_, G> {
         survey.free.retain(|segment| self.is_free(*segment));
     }
 
-    /// Chooses the segment to recycle (to empty) next. Segments with few live bytes come first only
-    /// if `has_room` says that their live records fit elsewhere.
+    /// Returns the segment to recycle (to empty) next, and why; `None` if no segment can be
+    /// recycled. Segments with few live bytes come first only if `has_room` says that their live
+    /// records fit elsewhere.
     pub(in crate::file) fn victim(&self, survey: &Survey, has_room: bool) -> Option<Choice> {
         let sparse = self.sparse_victim(survey).filter(|_| has_room);
         sparse.or_else(|| {
@@ -236,8 +239,8 @@ impl<G: Ground> Recycler<'_, G> {
         others + u64::from(survey.live_runs) <= u64::from(segments / 2)
     }
 
-    /// Returns the use of each segment of the cache file, for placing a record that is longer than
-    /// a segment. Segments in `refused` count as in use.
+    /// Returns the use of each segment of the cache file (free, records that can move, in use), for
+    /// placing a record that is longer than a segment. Segments in `refused` count as in use.
     pub(in crate::file) fn uses(&self, refused: &[u32], now_ms: u64) -> Vec<Stretch> {
         let held: Vec<u32> = Lanes::of(self)
             .open_segments()

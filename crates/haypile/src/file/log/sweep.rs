@@ -48,7 +48,7 @@ pub(in crate::file) struct Sweeper<'a, G> {
 }
 
 impl<'a, G: Ground> Sweeper<'a, G> {
-    /// Returns the right to do this process's part of verifying the index after a reboot, unless
+    /// Returns the right to do this process's part of verifying the index after a reboot; `None` if
     /// another of its threads has that right.
     pub(in crate::file) fn of(area: &'a Area<G>, owner: Owner) -> Option<Self> {
         Some(Self { area, owner, state: area.sweep.try_lock()? })

@@ -103,14 +103,14 @@ impl<'a, G: Ground> ClaimKey<'a, G> {
         Token(u32::try_from(word).expect("32 bits"))
     }
 
-    /// Returns the number of rights to compute values that were given back in this line of the
-    /// cache file, which waiting processes poll.
+    /// Returns how often a right to compute the value of a key in this line of the cache file was
+    /// given back; waiting processes poll this number.
     pub(in crate::file) fn releases(&self) -> u64 {
         self.area.ground.load(self.releases_at(), Ordering::Relaxed)
     }
 
-    /// Returns the offset in the cache file of the word that counts rights to compute values that
-    /// were given back; waiting processes can sleep on it.
+    /// Returns the offset in the cache file of the word that counts how often a right to compute a
+    /// value was given back; waiting processes can sleep on it.
     pub(in crate::file) fn releases_at(&self) -> u64 {
         self.at + RELEASES
     }

@@ -84,9 +84,9 @@ impl<G: Ground> LeasedKey<'_, G> {
         Ok(Lease::from_words([entry, removals, clock, self.check(&known, epoch)]))
     }
 
-    /// Returns whether the key has changed since the lease was granted, given the clearing epoch
-    /// and the present entry. To be called under the lock of the key's bucket; the answer holds
-    /// while that lock is held.
+    /// Returns whether the key has changed since the lease was granted (no, yes or unknown), given
+    /// the clearing epoch and the present entry. To be called under the lock of the key's bucket;
+    /// the answer holds while that lock is held.
     pub(in crate::file) fn since(&self, lease: Lease, epoch: u64, entry: KnownEntry) -> Since {
         let [number, removals, clock, check] = lease.words();
         let known = Known { entry: number, removals, clock };
@@ -100,8 +100,8 @@ impl<G: Ground> LeasedKey<'_, G> {
         Removals::of(self.area, self.key.hash).since(removals)
     }
 
-    /// Returns whether the key is seen to have changed since a lease on it was granted, without
-    /// taking a lock. A change that is seen once is seen by every later call.
+    /// Returns whether the key is seen to have changed since a lease on it was granted (no, yes or
+    /// unknown), without taking a lock. A change that is seen once is seen by every later call.
     pub(in crate::file) fn look(&self, lease: Lease) -> Result<Since, OpError> {
         let search = Lookup::new(self.area, &self.key).search(None)?;
         let entry = KnownEntry::of(&search);

@@ -158,8 +158,8 @@ impl Pins {
         self.count.load(Ordering::SeqCst) == CLOSED
     }
 
-    /// Forbids further reads of values in place if none are in progress; returns whether they are
-    /// forbidden now.
+    /// Forbids further reads of values in place in the cache file, if none are in progress; returns
+    /// whether they are forbidden now.
     pub(in crate::file) fn close(&self) -> bool {
         let closed = self.count.compare_exchange(0, CLOSED, Ordering::SeqCst, Ordering::SeqCst);
         closed.is_ok_and(|_| true) || closed == Err(CLOSED)

@@ -13,8 +13,8 @@ pub(in crate::file) fn prefetch_write<G: Ground>(area: &Area<G>, hash: u64) {
     Ghosts::of(area).prefetch(hash);
 }
 
-/// Returns the first index slot that may belong to the key with this hash, by the stored bits of
-/// the hash alone, and prefetches its record.
+/// Returns the first index slot that may belong to the key with this hash, by the bits of the hash
+/// in the slot alone, and prefetches its record; `None` if there is none.
 #[inline]
 pub(in crate::file) fn guess<G: Ground>(area: &Area<G>, hash: u64) -> Option<Slot> {
     let bucket = area.geometry.bucket_of(hash);

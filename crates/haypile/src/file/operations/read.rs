@@ -54,8 +54,8 @@ enum Look {
     Damaged,
 }
 
-/// The outcome of searching for a key in a cache file: found, missing, or changed while it was
-/// read.
+/// The outcome of searching for a key in a cache file: found, missing, damaged, or changed each
+/// time that it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Search {
     Found(Seen),
@@ -140,8 +140,9 @@ impl<'a, 'k, G: Ground> Lookup<'a, 'k, G> {
         Ok(Search::Contended)
     }
 
-    /// Finds the entry of a key in a cache file, and copies its value into `value`, if given. The
-    /// caller decides whether the entry has expired.
+    /// Finds the entry of a key in a cache file, copies its value into `value`, if given, and
+    /// returns the entry's state (version, expiry, position). The caller decides whether the entry
+    /// has expired.
     pub(in crate::file) fn search(self, value: Option<&mut Vec<u8>>) -> Result<Search, OpError> {
         self.search_inline(value, false)
     }

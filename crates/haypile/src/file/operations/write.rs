@@ -55,7 +55,8 @@ pub(in crate::file) struct Write<'a> {
     pub(in crate::file) now: &'a Now<'a>,
 }
 
-/// The outcome of writing an entry to the cache file.
+/// The outcome of writing an entry to the cache file: that of the write's condition, or that the
+/// entry has the version to be written, or a higher one, already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum WriteOutcome {
     Written(Written),

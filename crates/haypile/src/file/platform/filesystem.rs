@@ -2,7 +2,8 @@
 
 use std::fs::File;
 
-/// The kind of a file system, as far as the engine distinguishes them.
+/// The kind of file system that a cache file is on: local, a network file system, or one whose data
+/// a program provides (FUSE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum FileSystem {
     Local,

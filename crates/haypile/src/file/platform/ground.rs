@@ -18,7 +18,8 @@ use crate::mutant;
 pub(in crate::file) const IN_ORDER: Ordering =
     if cfg!(shuttle) { Ordering::Relaxed } else { Ordering::Release };
 
-/// Returns the memory orders of a compare-and-swap: of success, and of failure.
+/// Returns the memory orders of each compare-and-swap on a word of a cache file: the one for
+/// success, and the one for failure.
 #[inline]
 pub(in crate::file) fn exchange_orders() -> (Ordering, Ordering) {
     if mutant::is_on("exchange-does-not-release") {
@@ -46,7 +47,8 @@ pub(in crate::file) trait Line: Copy + fmt::Debug {
     fn store(&self, at: u64, value: u64, order: Ordering);
 }
 
-/// A 64-byte line of a cache file that checks each access to its words.
+/// A 64-byte line of a cache file that reads and writes its words one by one through the file's
+/// memory, which checks each offset.
 #[derive(Debug)]
 pub(in crate::file) struct Checked<'a, G> {
     pub(in crate::file) ground: &'a G,
@@ -71,8 +73,8 @@ impl<G: Ground> Line for Checked<'_, G> {
     }
 }
 
-/// The memory of a cache file: shared words, at byte offsets that are multiples of 8, and the
-/// kernel's knowledge about its users.
+/// The memory of a cache file as shared words, at byte offsets that are multiples of 8, and the
+/// kernel's knowledge about the processes that use the file.
 ///
 /// An offset beyond the end is a defect of the caller's and panics: what a file says is checked
 /// before it becomes an offset.

@@ -53,7 +53,7 @@ impl FileId {
     }
 
     /// Returns the identity (device and inode) of the directory '/', which a chroot changes, so
-    /// that a path then names another file.
+    /// that a path then names another file; `None` if it cannot be read.
     pub(in crate::file) fn of_root() -> Option<Self> {
         Self::at(Path::new("/")).ok()
     }
@@ -161,9 +161,9 @@ impl Kernel {
         self.begin.elapsed()
     }
 
-    /// Calls `work` with the open cache file. If the program has closed all descriptors, the file
-    /// is opened again by its path. An error if the file was closed by the cache, or cannot be
-    /// opened again.
+    /// Calls `work` with the open cache file, and returns its result. If the program has closed all
+    /// descriptors, the file is opened again by its path. An error if the file was closed by the
+    /// cache, or cannot be opened again.
     pub(in crate::file) fn with_file<R>(
         &self,
         mut work: impl FnMut(&File) -> io::Result<R>,

@@ -78,7 +78,7 @@ unsafe impl Sync for Map {}
 
 impl Map {
     /// Maps the first `bytes` bytes of a file into memory, as shared memory of all processes that
-    /// do so.
+    /// do so, and returns the mapping.
     pub(in crate::file) fn new(file: &File, bytes: u64, is_writable: bool) -> io::Result<Self> {
         let bytes = usize::try_from(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let mut protection = ProtFlags::READ;

@@ -32,7 +32,8 @@ pub(in crate::file) struct Opened {
     pub(in crate::file) stamp: u64,
 }
 
-/// The compression that the user asked for, for the values of a cache file to be opened or created.
+/// The compression that the user asked for, for the values of a cache file to be opened or created:
+/// that of an existing file, or a certain one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Compressed {
     /// The compression of an existing file; none for a new one.
@@ -40,7 +41,8 @@ pub(in crate::file) enum Compressed {
     As(Option<Method>),
 }
 
-/// The properties that the user asked for, of a cache file to be opened or created.
+/// The properties that the user asked for, of a cache file to be opened or created, such as its
+/// size and whether it may be shared with other users.
 #[expect(clippy::struct_excessive_bools, reason = "options of a URL, each yes or no")]
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Wanted {
@@ -48,7 +50,8 @@ pub(in crate::file) struct Wanted {
     pub(in crate::file) size_bytes: u64,
     /// The expected size of an entry, for the layout of a new cache file, in bytes.
     pub(in crate::file) entry_bytes: u64,
-    /// The number of words for groups of entries in a new cache file, if the user chose one.
+    /// The number of words that record the last invalidations of groups of entries in a new cache
+    /// file; `None` if the user chose none.
     pub(in crate::file) groups: Option<u64>,
     pub(in crate::file) compression: Compressed,
     pub(in crate::file) is_writable: bool,

@@ -28,8 +28,8 @@ const WITHOUT_MARK: u64 = 1 << 63;
 /// operations on a cache file.
 pub(in crate::file) type MarkPages = WipedOnFork<PAGES>;
 
-/// The period, in operations on a cache file, after which one operation of a thread does periodic
-/// work.
+/// The period after which an operation on a cache file does periodic work (such as checking whether
+/// the file was replaced): each operation, or one of 4,096.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum LookPeriod {
     Long,
@@ -37,8 +37,8 @@ pub(in crate::file) enum LookPeriod {
 }
 
 impl LookPeriod {
-    /// Returns the bits that must be zero in the number of an operation on a cache file for it to
-    /// do periodic work.
+    /// Returns the mask of this period: the operations on a cache file whose numbers have none of
+    /// its bits do the periodic work.
     pub(in crate::file) fn mask(self) -> u64 {
         match self {
             Self::Long => 2 * PERIOD - 1,
@@ -120,7 +120,8 @@ impl<'a> OperationGuard<'a> {
 }
 
 impl OperationId {
-    /// Returns whether this operation on a cache file has to do the periodic work.
+    /// Returns whether this operation on a cache file has to do the periodic work of a period with
+    /// this mask.
     #[inline]
     pub(in crate::file) fn is_due(self, mask: u64) -> bool {
         self.0 & mask == 0

@@ -34,7 +34,8 @@ use crate::mutant;
 /// have been lost with the power.
 const SKIPPED_AT_ONCE: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 32;
 
-/// The reason why a process only reads a cache file, though it asked to write.
+/// The reason why a process only reads a cache file, though it asked to write: other processes have
+/// all owner slots, or too little disk space is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum ReadsOnly {
     /// Other processes have all owner slots.

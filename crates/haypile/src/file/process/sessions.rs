@@ -227,8 +227,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// Does the rarer periodic work for the cache file: opens it again if it was replaced, and
-    /// takes or gives back owner slots.
+    /// Does the rarer periodic work for the cache file: opens the file again at its path if it was
+    /// replaced, and takes or gives back owner slots.
     pub(in crate::file) fn look(&self, operation: OperationId, now_ms: impl Fn() -> u64) {
         let current = self.current();
         if current.is_null() || !self.has_root() {

@@ -3,7 +3,8 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of thread numbers that are given to one thread of this process at a time.
+/// The number of thread numbers, from 0, that each belong to one living thread of this process; all
+/// further threads have the number 1,024.
 pub(in crate::file) const NUMBERS: usize = 1024;
 /// The number of threads beyond these, and of one that is ending: no owner is theirs alone.
 const NONE_OF_ITS_OWN: usize = NUMBERS;
