@@ -53,8 +53,8 @@ impl Hashes {
         Ok(Self(hashes))
     }
 
-    /// Returns whether one of these groups of entries was invalidated after invalidation number
-    /// `number`, according to the stored words of their hashes.
+    /// Returns whether one of these groups was invalidated since the store's count of invalidations
+    /// was `number`; `number_of` returns the number of a group's last one.
     pub(crate) fn are_invalid_since(
         &self,
         number: u64,
@@ -237,7 +237,7 @@ impl Marks {
         is_possible.then_some(marks)
     }
 
-    /// Reads the marks (hashes of groups) at the end of a value.
+    /// Reads the marks (hashes of groups) at the end of a stored value; `None` if they are damaged.
     pub(crate) fn at_end_of(bytes: &[u8]) -> Option<Self> {
         Self::read(bytes.len() as u64, |back| word_from_end(bytes, back))
     }

@@ -36,8 +36,9 @@ impl Lease {
         self.0
     }
 
-    /// Returns a lease made of these words, for a store that grants leases. The third word is the
-    /// number of the last invalidation of a group, if the store has groups.
+    /// Returns a lease made of four words, in which the store that grants the lease states what it
+    /// knows of the key. The third word is the number of the last invalidation of a group, if the
+    /// store has groups.
     pub fn from_words(words: [u64; 4]) -> Self {
         let mut bytes = [0; Self::BYTES];
         for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
@@ -52,8 +53,8 @@ impl Lease {
         self.words()[2]
     }
 
-    /// Returns the four words of a lease, as given to [`from_words`](Self::from_words) by the store
-    /// that granted it; a lease can be forged.
+    /// Returns the four words that the store which granted the lease put into it; a lease can be
+    /// forged.
     pub fn words(self) -> [u64; 4] {
         let (words, _) = self.0.as_chunks::<8>();
         std::array::from_fn(|number| u64::from_le_bytes(words[number]))

@@ -24,7 +24,7 @@ pub(crate) static SCHEME: Scheme = Scheme {
     help: "never holds anything: the baseline of every experiment",
 };
 
-/// A store that accepts every write and retains nothing.
+/// A store that accepts every write and retains nothing, so that every read is a miss.
 ///
 /// Its statistics count reads as misses and writes as declined.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ pub struct NoneStore {
 }
 
 impl NoneStore {
-    /// Returns a store that accepts every write and retains nothing.
+    /// Returns a store that accepts every write and retains nothing, so that every read is a miss.
     pub fn new() -> Self {
         Self::default()
     }

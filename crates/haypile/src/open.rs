@@ -33,7 +33,8 @@ pub trait Opener: fmt::Debug + Send + Sync {
     ) -> Result<Arc<dyn Store>, OpenError>;
 }
 
-/// The error of a cache that could not be opened.
+/// The reason why a cache could not be opened, such as an error in its URL, an impossible size, or
+/// a file or server that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -99,7 +100,7 @@ pub enum OpenError {
     /// The namespace is longer than the store accepts.
     #[error("a namespace of {bytes} bytes is too long: a file's namespace has at most 255")]
     LongNamespace {
-        /// The length of the group's name, in bytes.
+        /// The length of the namespace's name, in bytes.
         bytes: usize,
     },
     /// The store cannot have the requested size.

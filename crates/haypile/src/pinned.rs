@@ -170,7 +170,7 @@ impl fmt::Debug for OwnedPinned {
 
 impl Cache {
     /// Returns the value of `key` in place or as a copy, behind a guard that keeps the store open;
-    /// see [`Store::get_pinned`].
+    /// `None` for a miss; see [`Store::get_pinned`].
     ///
     /// ```
     /// use haypile::Cache;

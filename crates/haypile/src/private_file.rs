@@ -19,7 +19,8 @@ use crate::call::Call;
 /// Attempts to create a file that is locked before another writer takes it for a leftover.
 const ATTEMPTS: usize = 16;
 
-/// The form of the names of temporary files: a random part between a prefix and a suffix.
+/// The form of the names of temporary files (such as of snapshots): a random part between a prefix
+/// and a suffix.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Naming {
     pub(crate) prefix: &'static str,
@@ -92,7 +93,7 @@ pub(crate) enum Exposed {
     Mode(u32),
 }
 
-/// Checks that only this user and root can have written a file.
+/// Returns an error if users other than this one and root can have written a file.
 #[cfg(unix)]
 pub(crate) fn check_private(metadata: &fs::Metadata) -> Result<(), Exposed> {
     use std::os::unix::fs::MetadataExt;

@@ -45,7 +45,8 @@ impl<T: Default> ListNode<T> {
     }
 }
 
-/// A map of values that parts of one process share; each value lives while one of them holds it.
+/// A map of values, such as the computations of one store, that several objects of one process
+/// share by a key; each value lives while one of them holds it.
 ///
 /// The values are in a [`BTreeMap`], whose nodes are referred to by their addresses. A `HashMap` in a static
 /// refers to the middle of its table, which leak checkers report as possibly lost.
@@ -59,8 +60,8 @@ impl<K: Ord, V> SharedValues<K, V> {
         Self(OnceLock::new())
     }
 
-    /// Returns the value of a key that parts of this process share, and creates it by `create` if
-    /// no part holds it.
+    /// Returns the value under a key, which other objects of this process may hold as well; if none
+    /// does, `create` creates it.
     pub(crate) fn get_or_create(&self, key: K, create: impl FnOnce() -> V) -> Arc<V> {
         let mut values = self.lock();
         if let Some(value) = values.get(&key).and_then(Weak::upgrade) {
@@ -71,8 +72,8 @@ impl<K: Ord, V> SharedValues<K, V> {
         value
     }
 
-    /// Removes the shared value of a key from the map if no part of this process holds it. Each
-    /// value has to call this when it is dropped.
+    /// Removes a key and its value from the map if no object of this process holds the value any
+    /// more. Each value has to call this when it is dropped.
     pub(crate) fn forget(&self, key: &K) {
         let mut values = self.lock();
         // Another caller may have created the next one already.
@@ -98,7 +99,7 @@ impl<K: Ord, V> SharedValues<K, V> {
 #[cfg(target_os = "linux")]
 pub(crate) use page::{WipedOnFork, generation};
 
-/// Returns a number that distinguishes a process from its ancestors.
+/// Returns the fork generation of this process: a number that distinguishes it from its ancestors.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn generation() -> u64 {
     std::process::id().into()
@@ -171,8 +172,8 @@ mod page {
         }
     }
 
-    /// Returns a number that distinguishes a process from its ancestors. The process id does not,
-    /// because an ancestor may have had it.
+    /// Returns the fork generation of this process: a number that distinguishes it from its
+    /// ancestors. The process id does not, because an ancestor may have had it.
     pub(crate) fn generation() -> u64 {
         static PAGE: OnceLock<Option<WipedOnFork<1>>> = OnceLock::new();
         static LATEST: AtomicU64 = AtomicU64::new(0);

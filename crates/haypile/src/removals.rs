@@ -78,7 +78,8 @@ impl Line {
         leads.max().map_or(0, i64::cast_unsigned)
     }
 
-    /// Returns whether the key with this hash was removed after the count of removals was `then`.
+    /// Returns whether the key with this hash was removed since the count of removals of keys in
+    /// this line was `then`: no, yes, or unknown.
     pub(crate) fn since(&self, then: u64, hash: u64) -> Since {
         // Beyond half of the numbers, what is younger cannot be told; and a count below `then` is of another history.
         if self.count.wrapping_sub(then) >> (63 - TAG_BITS) != 0 {

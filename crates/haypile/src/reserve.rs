@@ -76,8 +76,8 @@ impl OwnedReservation {
         self.options
     }
 
-    /// Commits the prepared write: makes the entry visible, if the condition of the write holds
-    /// now.
+    /// Commits the prepared write: makes the entry visible if the condition of the write holds now,
+    /// and returns whether it held.
     ///
     /// # Errors
     ///

@@ -393,8 +393,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn close(&self) -> Result<()>;
 }
 
-/// The outcome of asking for the exclusive right to compute a key's value, among processes that
-/// share a store.
+/// The outcome of asking for the exclusive right, among processes that share a store, to compute a
+/// key's value: the right, the process that has it, or that it is not needed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Claim<'a> {
@@ -427,8 +427,8 @@ pub struct ClaimHolder {
 }
 
 impl ClaimHolder {
-    /// Returns a holder of the right to compute a key's value with these fields, before any such
-    /// right was released.
+    /// Returns the process that holds the right to compute a key's value, by its id and whether it
+    /// is stopped; no such right was released before.
     pub fn new(id: u64, is_halted: bool) -> Self {
         Self { id, is_halted, released: 0 }
     }
@@ -459,7 +459,8 @@ impl Limits {
     /// The length of the longest key of any store, in bytes.
     pub const MAX_KEY_BYTES: usize = MAX_KEY_BYTES;
 
-    /// Returns limits of a store with these fields.
+    /// Returns the limits of a store on the lengths of keys and values, and the bound on its size,
+    /// all in bytes.
     pub fn new(max_key_bytes: usize, max_value_bytes: u64, capacity_bytes: Option<u64>) -> Self {
         Self { max_key_bytes, max_value_bytes, capacity_bytes }
     }
@@ -504,10 +505,12 @@ impl Hit {
     }
 }
 
-/// The result of a read: a value and the properties of its entry; `None` for a miss.
+/// The result of a read: a copy of the value and the properties of its entry (version, time to
+/// live, level); `None` for a miss.
 pub type Found = Option<(Vec<u8>, Hit)>;
 
-/// The guarantee that a flush gives: what survives a crash of the process or of the machine.
+/// The guarantee of a flush: that all processes see the writes before it, or that these also
+/// survive a loss of power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Durability {

@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::clock::nanos;
 use crate::error::{Error, Result};
 
-/// The time to live of an entry, counted from the write or touch that sets it.
+/// The time to live of an entry, counted from the write or touch that sets it: the default of the
+/// cache's URL, forever, or a duration.
 ///
 /// `None` and a `Duration` convert into it, so that `cache.touch(key, None)` and
 /// `cache.touch(key, Duration::from_millis(500))` read as they should. A duration of zero is

@@ -22,7 +22,8 @@ impl Version {
     }
 }
 
-/// The condition under which a write of an entry takes effect.
+/// The condition under which a write of an entry takes effect, such as that the key has no entry,
+/// or that its entry is unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WriteMode {
@@ -91,8 +92,8 @@ impl SetOptions {
     }
 }
 
-/// The outcome of a write. All outcomes but `Stored` mean that its condition did not hold and that
-/// nothing has changed.
+/// The outcome of a write: that the value was accepted, or in which way the write's condition did
+/// not hold. All outcomes but `Stored` mean that nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a write with a condition may not have happened"]
 #[non_exhaustive]

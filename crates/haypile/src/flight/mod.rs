@@ -71,7 +71,7 @@ enum FlightState {
     Abandoned,
 }
 
-/// The way in which the store protects a value that is being computed from concurrent changes of its key.
+/// The protection of a computed value from changes of its key: none, a lease of the store, or a write under it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Stage {
     /// The flight holds no lease of the store: none yet, or the store has none.
@@ -125,7 +125,7 @@ pub(crate) enum Boarding {
     Follow(Follower),
 }
 
-/// The outcome of waiting for a value that another thread computes.
+/// The outcome of waiting for a value that another thread computes: the value, a failure, or a timeout.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Waited {
     Landed(Vec<u8>),
@@ -135,8 +135,8 @@ pub(crate) enum Waited {
 }
 
 impl Flights {
-    /// Makes the calling thread the one that computes the value of `key` (the leader), unless another thread is doing
-    /// so; then the caller waits for it (a follower).
+    /// Makes the calling thread the one that computes the value of `key` (returns a leader), unless another thread is
+    /// doing so; then the caller gets a follower, which waits for that thread.
     pub(crate) fn board(self: &Arc<Self>, key: &[u8], need: Need, computer: Computer) -> Boarding {
         let keys = self.keys.lock();
         if let Some(flight) = joined(&keys, key)
@@ -409,14 +409,14 @@ impl Leader {
         }
     }
 
-    /// Records how the store protects the computed value from changes of the key from now on.
+    /// Records by which lease, if any, the store protects the computed value from changes of the key from now on.
     pub(crate) fn set_stage(&self, stage: Stage) {
         if self.is_own() {
             *self.flight.stage.lock() = stage;
         }
     }
 
-    /// Returns how the store protects the value that is being computed from changes of the key.
+    /// Returns by which lease, if any, the store protects the value being computed from changes of the key.
     pub(crate) fn stage(&self) -> Stage {
         if self.is_own() { *self.flight.stage.lock() } else { Stage::Free }
     }
@@ -486,7 +486,7 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    /// Returns how the store protects the value that the other thread computes from changes of the key.
+    /// Returns by which lease, if any, the store protects the value that the other thread computes.
     pub(crate) fn stage(&self) -> Stage {
         *self.flight.stage.lock()
     }
@@ -511,7 +511,7 @@ impl Follower {
         self.flight.state.lock().outcome()
     }
 
-    /// Waits for the value that another thread computes, for at most `at_most`.
+    /// Waits at most `at_most` for the value that another thread computes; returns the value, or why there is none.
     ///
     /// # Errors
     ///

@@ -80,8 +80,8 @@ impl ForkGate {
         Self(PhantomData)
     }
 
-    /// Calls a function of the program outside the fork gate, so that a fork does not wait for it.
-    /// The function may use caches, and fork.
+    /// Calls a function of the program outside the fork gate, so that a fork does not wait for it,
+    /// and returns its result. The function may use caches, and fork.
     pub fn outside<R>(function: impl FnOnce() -> R) -> R {
         /// Goes behind the gate again, even after a panic.
         struct Return(usize);

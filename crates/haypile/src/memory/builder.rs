@@ -141,7 +141,8 @@ impl MemoryBuilder {
         Ok(MemoryCache::new(Cache::new(self.store()?)))
     }
 
-    /// Opens the store without a [`Cache`] around it, for levels and layers.
+    /// Opens the memory cache as a store, without the [`Cache`] around it: to be one level of a
+    /// cache, or to be wrapped in a layer.
     ///
     /// # Errors
     ///
@@ -297,7 +298,7 @@ fn duration(duration: Duration) -> String {
     humantime::format_duration(duration).to_string().replace(' ', "")
 }
 
-/// The parts of a memory store's URL other than its size, which can change.
+/// The options of a memory store's URL other than `size=`, whose value can change.
 #[derive(Debug)]
 pub(super) struct Name {
     options: Vec<(&'static str, String)>,
@@ -319,7 +320,8 @@ impl Name {
     }
 }
 
-/// The hash function that a memory store applies to its keys.
+/// The hash function that a memory store applies to its keys: XXH3 with a seed, or a function that
+/// the program has given.
 pub(super) enum KeyHasher {
     /// The function XXH3 with this seed.
     Seeded(u64),

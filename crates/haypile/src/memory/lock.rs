@@ -119,8 +119,8 @@ impl<T> BiasedLock<T> {
         }
     }
 
-    /// Waits for shared access to the lock's value, for a short read that occurs often; such reads
-    /// bias the lock towards readers.
+    /// Waits for shared access to the value of this lock, for a short and frequent read, and
+    /// returns a guard; such reads bias the lock towards readers.
     #[inline]
     pub(super) fn read_often(&self) -> ReadGuard<'_, T> {
         if self.is_biased.load(Ordering::Relaxed)
@@ -140,12 +140,14 @@ impl<T> BiasedLock<T> {
         self.shared(ReadHold::Lock { _held: held })
     }
 
-    /// Waits for shared access to the value of this readers-writer lock.
+    /// Waits for shared access to the value of this readers-writer lock, and returns a guard of the
+    /// access.
     pub(super) fn read(&self) -> ReadGuard<'_, T> {
         self.shared(ReadHold::Lock { _held: self.lock.read() })
     }
 
-    /// Waits for exclusive access to the value of this readers-writer lock.
+    /// Waits for exclusive access to the value of this readers-writer lock, and returns a guard of
+    /// the access.
     #[inline]
     pub(super) fn write(&self) -> WriteGuard<'_, T> {
         let attempt = || if self.lock.is_locked() { None } else { self.lock.try_write() };
@@ -229,7 +231,7 @@ enum ReadHold<'a> {
     Lock { _held: RwLockReadGuard<'a, ()> },
 }
 
-/// Shared access to the value of a [`BiasedLock`].
+/// A guard of shared access to the value of a [`BiasedLock`], which ends when the guard is dropped.
 pub(super) struct ReadGuard<'a, T> {
     value: &'a T,
     hold: ReadHold<'a>,
@@ -273,7 +275,8 @@ impl<T> Drop for ReadGuard<'_, T> {
     }
 }
 
-/// Exclusive access to the value of a [`BiasedLock`].
+/// A guard of exclusive access to the value of a [`BiasedLock`], which ends when the guard is
+/// dropped.
 pub(super) struct WriteGuard<'a, T> {
     value: &'a mut T,
     _held: RwLockWriteGuard<'a, ()>,

@@ -43,10 +43,10 @@ pub struct PersistOptions {
     pub max_bytes: Option<u64>,
     /// The age above which entries are left out of the snapshot; `None` means no limit.
     pub max_age: Option<Duration>,
-    /// Whether the store serves requests while it loads the snapshot. Loading does not undo writes
-    /// and deletions in the meantime. Saving and closing wait until all is loaded. A store that is
-    /// dropped before is not saved: the file stays as it was, and values written into the store are
-    /// lost.
+    /// Whether the store serves requests while it loads the snapshot that a previous process has
+    /// saved. Loading does not undo writes and deletions in the meantime. Saving and closing wait
+    /// until all is loaded. A store that is dropped before is not saved: the file stays as it was,
+    /// and values written into the store are lost.
     pub in_background: bool,
     /// Whether to use a snapshot file whose owner is neither the effective user of this process nor
     /// root, or that users other than its owner can write. Otherwise the store begins empty with a

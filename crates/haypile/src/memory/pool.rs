@@ -37,7 +37,8 @@ impl Pool {
         self.free_bytes.fetch_add(signed(bytes), Ordering::Relaxed);
     }
 
-    /// Subtracts from the store's pool of free bytes those that are still to be returned to it.
+    /// Subtracts bytes from the store's pool of free bytes before they are free: readers that still
+    /// hold removed values return them later.
     pub(super) fn owe(&self, bytes: u64) {
         self.free_bytes.fetch_sub(signed(bytes), Ordering::Relaxed);
     }

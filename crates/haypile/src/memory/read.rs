@@ -61,7 +61,8 @@ impl<P: Policy> MemoryStore<P> {
         self.copy_hashed(self.key(key)?, buffer)
     }
 
-    /// Copies the value of a key into an empty buffer, given the key's hash.
+    /// Copies the value of a key, given with its hash, into an empty buffer, and returns the
+    /// entry's properties; `None` for a miss.
     #[inline]
     pub(super) fn copy_hashed(
         &self,
@@ -90,7 +91,8 @@ impl<P: Policy> MemoryStore<P> {
         }
     }
 
-    /// Copies the value of a key into a buffer, unless the entry still has this version.
+    /// Copies the value of a key into a buffer, unless its entry still has this version, and
+    /// returns the entry's properties; `None` for a miss.
     pub(super) fn copy_if_changed(
         &self,
         key: &[u8],

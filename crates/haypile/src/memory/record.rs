@@ -174,8 +174,8 @@ impl Draft {
         Some(draft)
     }
 
-    /// Allocates a record for a key with a value of zeroes, to be written through
-    /// [`value_mut`](Self::value_mut).
+    /// Allocates a record for a key with a value of zeros, to be written through
+    /// [`value_mut`](Self::value_mut); `None` if no memory can be allocated.
     ///
     /// # Panics
     ///

@@ -11,10 +11,10 @@ use crate::mutant;
 use crate::sync::atomic::Ordering;
 
 impl<P: Policy> MemoryStore<P> {
-    /// Takes up to `bytes` for the shard `poor` from the memory store's pool and from other shards.
-    /// Takes them first from those above their fair share, then evenly from all, then everything;
-    /// or nothing, if all would be too little. Returns the locked shard; nobody can have used the
-    /// room in the meantime.
+    /// Takes up to `bytes` bytes for the shard number `poor` from the memory store's pool of free
+    /// bytes and from other shards. Takes them first from those above their fair share, then evenly
+    /// from all, then everything; or nothing, if all would be too little. Returns the locked shard;
+    /// nobody can have used the room in the meantime.
     ///
     /// Only one thread at a time does this, and only the holder of [`reclaiming`] locks a shard
     /// while it holds another one, so that there is no deadlock.

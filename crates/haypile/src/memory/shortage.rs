@@ -16,7 +16,8 @@ pub(crate) fn has_memory(bytes: usize) -> bool {
     Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
 }
 
-/// Memory that is kept in reserve, to be freed when an allocation fails.
+/// Memory for the texts of errors that is kept in reserve, to be freed when an allocation of the
+/// memory store fails.
 #[derive(Debug)]
 pub(super) struct Reserve {
     kept: Mutex<Vec<u8>>,
@@ -30,14 +31,15 @@ impl Reserve {
         reserve
     }
 
-    /// Frees the memory that is kept in reserve, because an allocation has failed.
+    /// Frees the memory that is kept in reserve for the texts of errors, because an allocation has
+    /// failed.
     pub(super) fn spend(&self) {
         *self.kept.lock() = Vec::new();
         self.is_spent.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the memory that is kept in reserve is allocated, or can be allocated again.
-    /// Otherwise the next write would use up what the text of its error needs.
+    /// Whether the memory that is kept in reserve for the texts of errors is allocated, or can be
+    /// allocated again. Otherwise the next write would use up what the text of its error needs.
     #[inline]
     pub(super) fn is_there(&self) -> bool {
         !self.is_spent.load(Ordering::Relaxed) || self.restore()

@@ -58,7 +58,8 @@ impl RecordingStore {
         }
     }
 
-    /// Returns the state of the recording of operations (`record=`): whether it goes on, and why not.
+    /// Returns the state of the recording of operations (`record=`): in progress, ended because the
+    /// file is full or the cache closed, or failed.
     pub fn state(&self) -> RecordingState {
         self.recorder.state()
     }

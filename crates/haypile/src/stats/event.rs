@@ -8,7 +8,8 @@ use super::prometheus::{EventMetric, alone, operation};
 /// Makes [`Event`] and the fields of [`Stats`] of one list, so that neither can lack what the other has.
 macro_rules! events {
     ($($(#[doc = $doc:literal])+ $event:ident $field:ident $metric:expr;)+) => {
-        /// An event that a store counts; [`Stats`] has a field for each.
+        /// An event in the statistics of a store, such as a hit or an eviction; [`Stats`] has a
+        /// field with the count of each.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Event {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-/// The number of failed operations of one kind, and the last error;
-/// [warnings](crate::Store::warnings) report them.
+/// The number of operations that have failed in one way (such as reads of the lower level), and the
+/// last error; [warnings](crate::Store::warnings) report them.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
     count: AtomicU64,

@@ -40,7 +40,8 @@ pub struct Loading {
     pub entries: u64,
 }
 
-/// The statistics of one level of a store.
+/// The statistics of one level of a cache (such as the memory level above a server), with the
+/// level's URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LevelStats {
@@ -51,7 +52,8 @@ pub struct LevelStats {
 }
 
 impl LevelStats {
-    /// Returns these statistics as those of the level of a cache with this URL.
+    /// Returns the statistics `stats` together with the URL of the cache's level that they are
+    /// about.
     pub fn new(url: CacheUrl, stats: Stats) -> Self {
         Self { url, stats }
     }

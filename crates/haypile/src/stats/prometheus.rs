@@ -40,7 +40,8 @@ impl LevelStats {
     }
 }
 
-/// The name and labels of the Prometheus metric for an event.
+/// The Prometheus metric for an event of a store: its name, its help text, and its labels, if it
+/// has any.
 pub(super) struct EventMetric {
     name: &'static str,
     help: &'static str,

@@ -47,7 +47,8 @@ impl Counts {
         count(&self.settled);
     }
 
-    /// Counts a failed read of `misses` keys from the lower level of a cache as misses.
+    /// Counts a read of `misses` keys that failed in the lower level of a cache as a miss of each
+    /// key.
     pub(super) fn unread(&self, misses: usize, error: &Error) {
         self.unread_misses.fetch_add(misses as u64, Ordering::Relaxed);
         self.unread.count(1, error);
@@ -78,7 +79,8 @@ impl Counts {
         .flatten()
     }
 
-    /// Combines the statistics of the two levels of a cache into those of the whole store.
+    /// Returns the statistics of a store of two levels, combined from those of its levels and from
+    /// these counts.
     pub(super) fn stats(&self, upper: &Stats, lower: &Stats) -> Stats {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let settled = load(&self.settled);

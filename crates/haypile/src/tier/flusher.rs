@@ -16,8 +16,9 @@ const REST: Duration = Duration::from_millis(100);
 pub(super) struct Flusher(JoinHandle<()>);
 
 impl Flusher {
-    /// Starts the thread that writes queued values to the lower level of a cache. If that fails,
-    /// the queue is closed, and no writes are deferred.
+    /// Starts the thread that writes queued values to the lower level of a cache; returns `None` if
+    /// there is no queue, or no thread can be started. Without the thread, the queue is closed, and
+    /// no writes are deferred.
     pub(super) fn start(levels: &Arc<Levels>) -> Option<Self> {
         let queue = levels.queue()?;
         let writer = Arc::clone(levels);

@@ -15,7 +15,8 @@ use crate::store::Store;
 use crate::url::CacheUrl;
 use crate::write::{SetOptions, WriteMode, Written};
 
-/// An upper level of a cache, and the level below it.
+/// An upper level of a cache and the level below it, with the queue of writes that are deferred for
+/// the lower one.
 #[derive(Debug)]
 pub(super) struct Levels {
     pub(super) upper: Arc<dyn Store>,
@@ -63,8 +64,8 @@ impl Levels {
         self.options.url(&self.upper.url(), &self.lower.url())
     }
 
-    /// Records the state of a key before it is read from the lower level, to find out later whether
-    /// the key has changed.
+    /// Returns the current state of a key, recorded before the key is read from the lower level, to
+    /// find out later whether the key has changed.
     pub(super) fn ask(&self, key: &[u8]) -> Asked {
         Asked { note: self.stripes.note(key), at_ns: self.clock.now_ns() }
     }
@@ -143,7 +144,8 @@ impl Levels {
         change
     }
 
-    /// Writes a value to the lower level of the cache, at once or deferred (write-back).
+    /// Writes a value to the lower level of the cache, at once or deferred (write-back), and
+    /// returns the outcome.
     pub(super) fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
         let change = self.change(key);
         let life = self.options.life(options.ttl);
@@ -169,9 +171,9 @@ impl Levels {
         Ok(written)
     }
 
-    /// Writes an entry that is in groups to the lower level at once, and deletes its copy from the
-    /// upper level. The upper level gets no copy, so that an invalidation by any process is seen at
-    /// once.
+    /// Writes an entry that is in groups to the lower level at once, deletes its copy from the
+    /// upper level, and returns the outcome. The upper level gets no copy, so that an invalidation
+    /// by any process is seen at once.
     pub(super) fn set_in_groups(
         &self,
         key: &[u8],

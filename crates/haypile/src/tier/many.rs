@@ -26,8 +26,8 @@ impl Levels {
         (held, began_ns)
     }
 
-    /// Reads the values of several keys: those that the upper level does not have, by one call of
-    /// the lower level.
+    /// Returns the values of several keys from the upper level of the cache; those that it does not
+    /// have are read by one call of the lower level.
     pub(super) fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Found>> {
         let mut found = match self.upper.get_many(keys) {
             Ok(found) => found.into_iter().map(|found| self.served(found)).collect(),
@@ -70,8 +70,8 @@ impl Levels {
         Some((kept, hit))
     }
 
-    /// Writes several values by one call of the lower level of the cache. Deferred writes are
-    /// queued one after the other.
+    /// Writes several values by one call of the lower level of the cache, and returns the outcome
+    /// of each. Deferred writes are queued one after the other.
     pub(super) fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
         if self.queue().is_some() {
             let set =

@@ -173,8 +173,8 @@ pub(crate) struct Upper {
 }
 
 impl Upper {
-    /// Checks an upper level of a cache URL against its scheme, as [`Level::resolve`] does for a
-    /// single level.
+    /// Returns an upper level of a cache URL, checked against its scheme as [`Level::resolve`]
+    /// checks a single level.
     pub(crate) fn resolve(level: &Level, scheme: &'static Scheme) -> Result<Self, UrlError> {
         let (level, relation) = take(level);
         Ok(Self { level: level.resolve(scheme)?, relation: relation.resolve(&OPTIONS)? })

@@ -19,8 +19,9 @@ pub(super) enum Waiting {
 }
 
 impl Levels {
-    /// Decodes the upper level's stored bytes of a key into the length of the value and the entry's
-    /// properties. Returns `None` if they cannot be used, so that the lower level has to be read.
+    /// Decodes the bytes that the upper level stores for a key, and returns the length of the value
+    /// in them and the entry's properties. Returns `None` if they cannot be used, so that the lower
+    /// level has to be read.
     pub(super) fn serve(
         &self,
         kept: &[u8],
@@ -35,8 +36,9 @@ impl Levels {
         served.map(|(value_bytes, trailer)| (value_bytes, trailer.hit(copy)))
     }
 
-    /// Reads the value of a key from the upper or the lower level; with `needs_version`, from a
-    /// level that knows the entry's version.
+    /// Reads the value of a key from the upper or the lower level (with `needs_version`, from a
+    /// level that knows the entry's version), and returns the entry's properties; `None` for a
+    /// miss.
     pub(super) fn read(
         &self,
         key: &[u8],
@@ -64,7 +66,8 @@ impl Levels {
         self.read_below(key, buffer, needs_version)
     }
 
-    /// Reads the value of a key from the lower level, and puts a copy into the upper level.
+    /// Reads the value of a key from the lower level, puts a copy into the upper level, and returns
+    /// the entry's properties; `None` for a miss.
     pub(super) fn read_below(
         &self,
         key: &[u8],

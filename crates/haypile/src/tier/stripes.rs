@@ -69,14 +69,14 @@ impl Stripes {
         Note { stripe, changes: self.0[stripe].changes.load(Ordering::Acquire) }
     }
 
-    /// Waits for the exclusive right to change a key, by locking the key's stripe (a part of all
-    /// keys).
+    /// Waits for the exclusive right to change a key, which is the lock of the key's stripe (a part
+    /// of all keys), and returns a guard of the right.
     pub(super) fn hold(&self, key: &[u8]) -> HeldStripe<'_> {
         self.hold_stripe(Self::of(key))
     }
 
-    /// Waits for the exclusive right to change all of these keys, by locking their stripes in
-    /// order, which prevents deadlocks.
+    /// Waits for the exclusive right to change all of these keys, by locking their stripes (parts
+    /// of all keys) in order, which prevents deadlocks; returns the locks.
     pub(super) fn hold_many<'a>(
         &self,
         keys: impl Iterator<Item = &'a [u8]>,
@@ -99,14 +99,14 @@ impl Stripes {
     }
 
     /// Waits for the exclusive right to change every key, by locking all stripes (parts of the
-    /// keys).
+    /// keys), and returns the locks.
     pub(super) fn hold_all(&self) -> Vec<HeldStripe<'_>> {
         (0..STRIPES).map(|stripe| self.hold_stripe(stripe)).collect()
     }
 
-    /// Takes the exclusive right to change the keys of a noted stripe without waiting, if none of
-    /// them has changed since the note. [`hold_copies`](HeldStripe::hold_copies) returns whether
-    /// that is still so.
+    /// Takes the exclusive right to change the keys of a stripe without waiting; returns `None` if
+    /// the right is taken, or one of the keys has changed since `note` was recorded.
+    /// [`hold_copies`](HeldStripe::hold_copies) returns whether the keys are still unchanged.
     pub(super) fn hold_unchanged(&self, note: Note) -> Option<HeldStripe<'_>> {
         let stripe = &self.0[note.stripe];
         let is_odd = note.changes % 2 == 1 && !mutant::is_on("read-during-a-change-is-promoted");

@@ -22,8 +22,8 @@ pub(super) const TRAILER_BYTES: usize = 20;
 const MARK: [u8; 3] = *b"hpt";
 const HAS_EXPIRY: u8 = 4;
 
-/// The knowledge of the version of a copy in the upper level: none yet, a version, or that there is
-/// none.
+/// The version of an entry as far as its copy in the upper level states it: not asked for yet,
+/// known, or none, because the last level has no versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
     /// The version is not known yet: nobody asked.

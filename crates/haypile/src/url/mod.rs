@@ -197,38 +197,40 @@ impl Level {
         Ok(self)
     }
 
-    /// Returns the scheme of the URL, which comes before the first colon: `memory`, `redis+unix`.
+    /// Returns the scheme of this level of a URL, which comes before its first colon: `memory`,
+    /// `redis+unix`.
     pub fn scheme(&self) -> &str {
         &self.scheme
     }
 
-    /// Returns the host and port of the URL, decoded; empty if there is none.
+    /// Returns the host and port of this level of a URL, decoded; empty if there is none.
     pub fn server(&self) -> &str {
         &self.server
     }
 
-    /// Returns the path of the URL, decoded; empty or absolute.
+    /// Returns the path of this level of a URL, decoded; empty or absolute.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the path of the URL as text, with a replacement character for bytes that are not
-    /// UTF-8.
+    /// Returns the path of this level of a URL as text, with a replacement character for bytes that
+    /// are not UTF-8.
     pub(crate) fn path_text(&self) -> Cow<'_, str> {
         self.path.to_string_lossy()
     }
 
-    /// Returns the names and values of the URL's options, decoded. No name occurs twice.
+    /// Returns the names and values of the options of this level of a URL, decoded. No name occurs
+    /// twice.
     pub fn options(&self) -> impl Iterator<Item = (&str, &str)> {
         self.options.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Returns the value of a URL option, if it is given.
+    /// Returns the value of an option of this level of a URL, by the option's name, if it is given.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options().find(|(option, _)| *option == name).map(|(_, value)| value)
     }
 
-    /// Replaces the value of a URL option, if it is given.
+    /// Replaces the value of an option of this level of a URL, if the option is given.
     #[must_use]
     #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
     pub(crate) fn with_value(mut self, name: &str, value: &str) -> Self {

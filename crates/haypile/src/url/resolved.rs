@@ -35,7 +35,8 @@ pub struct ResolvedLevel {
     values: Vec<(&'static str, OptionValue)>,
 }
 
-/// The parsed value of a URL option.
+/// The value of a URL option, parsed as the type that the URL's scheme declares for it, such as a
+/// size or a duration.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum OptionValue {
     Size(ByteSize),

@@ -46,7 +46,7 @@ pub struct OptionSpec {
     pub help: &'static str,
 }
 
-/// The type of a URL option's value.
+/// The type of a URL option's value, such as a size, a duration, a path, or one of several words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValueKind {
@@ -169,7 +169,7 @@ impl OptionSpec {
 }
 
 impl Scheme {
-    /// Returns the option of this URL scheme with this name.
+    /// Returns the option of this URL scheme with this name; `None` if the scheme does not have it.
     pub fn option(&self, name: &str) -> Option<&'static OptionSpec> {
         self.options.iter().find(|option| option.name == name)
     }

@@ -10,7 +10,8 @@ use super::{Contents, HashedKey, charge_of_lengths};
 use crate::clock::Clock;
 use crate::stats::Event;
 
-/// The reason why the counter (a number in an entry's value) under a key was not changed.
+/// The reason why the counter under a key was not changed: the value is not a number, or there is
+/// no memory or no room for one more digit.
 pub(in crate::memory) enum Uncounted {
     /// The value is not a counter.
     NotACounter,
@@ -25,8 +26,8 @@ pub(in crate::memory) enum Uncounted {
 
 impl<P: Policy> Contents<P> {
     /// Replaces the counter (a number in decimal digits) under `key` by the result of `count`, if
-    /// the new entry takes at most `limit_bytes`. `has_room` is true if other shards have made room
-    /// for it.
+    /// the new entry takes at most `limit_bytes`, and returns it; `None` if there is no entry.
+    /// `has_room` is true if other shards have made room for it.
     pub(in crate::memory) fn count(
         &mut self,
         key: HashedKey<'_>,

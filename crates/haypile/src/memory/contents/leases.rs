@@ -69,7 +69,7 @@ impl Removals {
 
 impl<P: Policy> Contents<P> {
     /// Grants a lease on a key (a right to store its value until the key changes); if there is no
-    /// memory for the record of removals, returns the number of bytes needed.
+    /// memory for remembering removals of keys, returns the number of bytes needed.
     pub(in crate::memory) fn lease(
         &mut self,
         key: HashedKey<'_>,
@@ -82,7 +82,8 @@ impl<P: Policy> Contents<P> {
         Ok(self.lease_again(key))
     }
 
-    /// Grants a lease on a key, in a shard of the memory store that has granted a lease before.
+    /// Returns a new lease on a key (a right to store its value), in a shard of the memory store
+    /// that has granted a lease before.
     pub(super) fn lease_again(&self, key: HashedKey<'_>) -> Lease {
         let line = self.removals.line(key.fingerprint);
         let (version, count) = (self.version_of(key), self.removals.lines[line].count);
@@ -91,8 +92,8 @@ impl<P: Policy> Contents<P> {
         Lease::from_words([version, count, clock, self.check(words, key)])
     }
 
-    /// Returns whether a lease on a key still holds: neither the key nor one of these groups has
-    /// changed since it was granted.
+    /// Returns whether a lease on a key still holds: neither the key nor one of these groups of
+    /// entries has changed since the lease was granted.
     pub(in crate::memory) fn is_kept(
         &self,
         lease: Lease,

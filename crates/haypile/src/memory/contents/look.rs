@@ -23,7 +23,8 @@ pub(in crate::memory) enum Look {
 }
 
 impl<P: Policy> Contents<P> {
-    /// Finds the entry of a key for a read under a shared lock.
+    /// Finds the entry of a key for a read under a shared lock, and returns its slot, a miss, or
+    /// that it has expired.
     #[inline]
     pub(in crate::memory) fn look(&self, key: HashedKey<'_>, clock: &dyn Clock) -> Look {
         let Some(slot) = self.find(key) else { return Look::Miss };
@@ -83,8 +84,9 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Finds the entry of a key, counts the hit or miss, and reports it to the eviction policy.
-    /// `read` is called with the record before the policy can evict the entry.
+    /// Finds the entry of a key, counts the hit or miss, reports a hit to the eviction policy, and
+    /// returns the result of `read`; `None` for a miss. `read` is called with the record before the
+    /// policy can evict the entry.
     pub(in crate::memory) fn read<T>(
         &mut self,
         key: HashedKey<'_>,

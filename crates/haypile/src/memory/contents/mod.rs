@@ -38,7 +38,8 @@ pub(super) struct HashedKey<'a> {
     pub(super) fingerprint: u64,
 }
 
-/// The settings of a shard of the memory store, the same for all shards of a store.
+/// The settings of a shard (a part with a lock of its own) of the memory store, the same for all
+/// its shards.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Options {
     /// Whether the shard is the only one of its memory store.

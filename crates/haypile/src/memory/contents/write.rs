@@ -29,7 +29,8 @@ pub(in crate::memory) struct Write {
     pub(in crate::memory) room: Option<Room>,
 }
 
-/// The room that other shards of the memory store have made for an entry; no more is available.
+/// The room that other shards of the memory store have made for one entry, which gets no more than
+/// that.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::memory) struct Room {
     /// The number of bytes that have to be evicted from the entry's own shard, as computed when the
@@ -64,7 +65,8 @@ pub(super) struct SlotPlace {
     pub(super) uses: Option<u8>,
 }
 
-/// The outcome of a write to a shard of the memory store.
+/// The outcome of a write to a shard of the memory store: that of its condition, a need for room in
+/// other shards, or no memory.
 pub(in crate::memory) enum Outcome {
     Written(Written),
     /// Nothing has been written so far: the shard should first claim this number of bytes from
@@ -75,8 +77,8 @@ pub(in crate::memory) enum Outcome {
 }
 
 impl<P: Policy> Contents<P> {
-    /// Writes a record (key and value) to its shard of the memory store; it is not larger than the
-    /// store.
+    /// Writes a record (key and value), which is not larger than the whole memory store, to its
+    /// shard, and returns the outcome.
     pub(in crate::memory) fn write(
         &mut self,
         write: Write,

@@ -124,7 +124,8 @@ pub enum SnapshotError {
     },
 }
 
-/// The part of a snapshot that is damaged.
+/// The part of a snapshot that is damaged: its header, its end, its footer, its table of blocks, or
+/// one block of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Damage {

@@ -31,7 +31,8 @@ pub(super) const HEAD_BYTES: u64 = size_of::<Head>() as u64;
 pub(super) const BLOCK_INFO_BYTES: u64 = size_of::<BlockInfo>() as u64;
 pub(super) const FOOTER_BYTES: u64 = size_of::<Footer>() as u64;
 
-/// The header of a snapshot file, before the URL of the store.
+/// The header of a snapshot file (format version, time of creation and checksum), before the URL of
+/// the store.
 #[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct SnapshotHeader {
@@ -207,7 +208,8 @@ pub(super) fn max_blocks(bytes: u64) -> u64 {
     bytes / BLOCK_BYTES * 2 + 1
 }
 
-/// The footer at the end of a snapshot file.
+/// The footer at the end of a snapshot file: the position of its table of blocks, the numbers of
+/// blocks and entries, and checksums.
 #[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct Footer {

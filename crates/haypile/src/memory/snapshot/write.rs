@@ -57,7 +57,8 @@ pub enum Pushed {
     Full,
 }
 
-/// The summary of a written snapshot.
+/// The summary of a written snapshot: how many entries are in it and were left out, and sizes in
+/// bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteSummary {
@@ -67,7 +68,8 @@ pub struct WriteSummary {
     pub payload_bytes: u64,
     /// The size of the snapshot file in bytes.
     pub file_bytes: u64,
-    /// The number of entries that were left out of the snapshot, for whatever reason.
+    /// The number of entries that were left out of the snapshot (expired, too old, too large, or
+    /// beyond the bound on the file).
     pub left_out: u64,
 }
 
@@ -131,7 +133,8 @@ impl SnapshotWriter {
         Ok(writer)
     }
 
-    /// Adds an entry to the snapshot; it must be used at most as much as those before it.
+    /// Adds an entry to the snapshot, and returns whether it was written or why it was left out; it
+    /// must be used at most as much as those before it.
     ///
     /// # Errors
     ///
@@ -162,7 +165,8 @@ impl SnapshotWriter {
         Ok(Pushed::Written)
     }
 
-    /// Syncs the snapshot file to disk and gives it its name.
+    /// Syncs the snapshot file to disk, gives it its name in place of any previous file, and
+    /// returns a summary of its contents.
     ///
     /// # Errors
     ///
