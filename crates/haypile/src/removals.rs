@@ -41,8 +41,8 @@ pub(crate) fn line_of(hash: u64, lines: u32) -> u32 {
     u32::try_from(wide >> 64).expect("less than the number of lines")
 }
 
-/// Returns the encoded note of the removal of a key with this hash, as the removal with this
-/// number, which is above zero.
+/// Returns the note that records the removal of a key: the removal's number, which is above zero,
+/// and some bits of the key's hash.
 #[inline]
 pub(crate) fn note_of(number: u64, hash: u64) -> u64 {
     number << TAG_BITS | hash & TAG_MASK
@@ -60,9 +60,9 @@ fn has_tag_of(note: u64, hash: u64) -> bool {
 }
 
 impl Line {
-    /// Returns the index of the note (of an earlier removal of a key) that the removal with this
-    /// number replaces; a note's number only ever rises. If all notes are younger, it returns by
-    /// how much: the removal needs a number above theirs.
+    /// Returns the index of the note to replace by that of a removal with this number: the note of
+    /// an earlier removal with the same hash, or else the oldest one. If all notes are younger, it
+    /// returns by how much: the removal needs a number above theirs.
     #[inline]
     pub(crate) fn place(&self, number: u64, hash: u64) -> Result<usize, u64> {
         let ahead = |place: &usize| beyond(self.notes[*place], number);

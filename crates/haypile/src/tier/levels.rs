@@ -28,8 +28,8 @@ pub(super) struct Levels {
     queue: Option<WriteQueue>,
 }
 
-/// The state of a key and the time that a reader records before it reads the key from the lower
-/// level, to find out later whether the key has changed.
+/// The state of a key (its stripe's count of changes) and the time before a read from the lower
+/// level, by which the reader finds out whether the key has changed since.
 pub(super) struct Asked {
     pub(super) note: Note,
     pub(super) at_ns: u64,

@@ -195,7 +195,8 @@ impl<G: Ground> Recycler<'_, G> {
         self.publish_copy(candidate, &appended, frequency.into())
     }
 
-    /// Makes the index slot of a record point to the record's copy in another segment.
+    /// Makes the index slot of a record point to the record's copy in another segment, unless all
+    /// entries were cleared since; returns whether the copy counts as kept.
     pub(in crate::file) fn publish_copy(
         &self,
         candidate: &Candidate,

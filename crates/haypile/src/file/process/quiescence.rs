@@ -169,7 +169,8 @@ impl PendingOperations {
         Some(Self { marks, is_shared: true })
     }
 
-    /// Returns whether all operations of threads that were in progress have ended.
+    /// Returns whether all of these operations on cache files, which were in progress at one
+    /// moment, have ended.
     pub(in crate::file) fn are_over(&mut self, page: &MarkPages) -> bool {
         self.marks.retain(|(thread, mark)| mark_of(page, *thread).load(Ordering::Acquire) == *mark);
         self.is_shared &= mark_of(page, NUMBERS).load(Ordering::Acquire) & ACTIVE > 0;
