@@ -80,8 +80,8 @@ impl Grid {
         Self { capacities, affordable }
     }
 
-    /// Returns the knee of the curve of hit ratios: the smallest cache size beyond which each doubling adds too few
-    /// hits; `None` if it is beyond the budget.
+    /// Returns the knee of the curve of hit ratios: the smallest cache size beyond which each doubling saves less than
+    /// one percentage point more; `None` if it is beyond the budget.
     pub(super) fn knee(&self, sizes: &[SizeTried]) -> Option<u64> {
         let mut knee = sizes.len().checked_sub(1)?;
         while knee > 0 {
@@ -96,8 +96,8 @@ impl Grid {
         (knee < self.affordable).then(|| sizes[knee].capacity)
     }
 
-    /// Returns the index of the cache size to recommend: the knee of the hit ratios, or else the largest size within
-    /// the budget.
+    /// Returns the index of the cache size to recommend: the knee, beyond which doubling the cache adds few hits, or
+    /// else the largest size within the budget.
     pub(super) fn chosen(&self, knee: Option<u64>) -> usize {
         knee.and_then(|knee| self.capacities.iter().position(|size| *size == knee))
             .unwrap_or(self.affordable.saturating_sub(1))
@@ -155,13 +155,13 @@ impl AdviceTable<'_> {
     }
 
     /// Returns the index of the policy to recommend at the cache size with index `at`: the first one that was
-    /// requested, unless another is clearly better.
+    /// requested, unless the best saves over half a percentage point more.
     pub(super) fn policy(&self, at: usize) -> usize {
         Self::preferred(self.sweep.contenders.len(), |contender| self.saved(at, contender))
     }
 
-    /// Returns the index of the policy to recommend, by the share of reads, bytes or cost that each policy saves: the
-    /// first one, unless another is clearly better.
+    /// Returns the index of the policy to recommend, by the share of reads, bytes or cost that each saves: the first
+    /// one, unless the best saves over half a percentage point more.
     pub(super) fn preferred(contenders: usize, saved: impl Fn(usize) -> f64) -> usize {
         let best = most(contenders, &saved);
         let is_clear = saved(best) - saved(FIRST) > WORTH_ANOTHER_POLICY;
@@ -188,8 +188,8 @@ impl AdviceTable<'_> {
         })
     }
 
-    /// Returns the cache to recommend at the size with index `at`, with its expected results; `None` if no policy has
-    /// hits at that size.
+    /// Returns the cache to recommend at the size with index `at`: its policy, and the hit ratios of its simulation;
+    /// `None` if no policy has hits at that size.
     pub(super) fn choose(
         &self,
         trace: &Trace,
@@ -262,7 +262,8 @@ impl AdviceTable<'_> {
     }
 }
 
-/// Returns the index of the policy with the largest `number`; of equal ones the first.
+/// Returns the index of the policy for which `number` returns the largest value (such as hits); of equal ones the
+/// first.
 pub(super) fn most<N: PartialOrd>(contenders: usize, number: impl Fn(usize) -> N) -> usize {
     (1..contenders)
         .fold(FIRST, |most, other| if number(other) > number(most) { other } else { most })

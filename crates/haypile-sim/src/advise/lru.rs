@@ -25,8 +25,8 @@ pub(super) struct LruSearch<'a> {
     known: BTreeMap<u64, Counts>,
 }
 
-/// The reason why a search for a cache size ended without a result: an interruption, or a size that cannot be
-/// simulated.
+/// The reason why the search for the cache size that LRU needs ended without a result: it was interrupted, or a size
+/// cannot be simulated.
 pub(super) enum Stopped {
     Ended,
     Failed(SimulateError),
@@ -49,8 +49,8 @@ impl<'a> LruSearch<'a> {
         Self { trace, options, monitor, range, known: BTreeMap::new() }
     }
 
-    /// Returns the smallest round cache size at which LRU's hits and misses satisfy a condition; `None` if no size
-    /// does. The search begins at `guess`, and assumes that a larger cache never has fewer hits.
+    /// Returns the smallest round cache size at which the counts of a simulation of LRU satisfy `is_enough`; `None` if
+    /// no size does. The search begins at `guess`, and assumes that a larger cache never has fewer hits.
     pub(super) fn smallest(
         &mut self,
         guess: u64,

@@ -7,26 +7,27 @@
 use super::AdviceTable;
 use super::choose::most;
 
-/// A test of the choice of a policy: chosen on the earlier parts of a trace, and tested on the next
-/// part.
+/// A test of choosing a policy by past requests: the policy chosen on the earlier parts of a trace is compared with the
+/// best one on the next part.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct RollingTest {
     /// The number of the part of the trace on which the chosen policy was tested, from 2; the policy was chosen on all
     /// earlier parts.
     pub part: usize,
-    /// The policy that had the best result on the earlier parts of the trace, and was tested on the next.
+    /// The policy that the advice chooses if it knows only the earlier parts of the trace, and that was tested on the
+    /// next part.
     pub policy: String,
     /// The hit ratio of the chosen policy in the tested part.
     pub hit_ratio: f64,
-    /// The policy with the best result in the tested part of the trace, by the goal (reads, bytes or cost).
+    /// The policy that saved the most reads, bytes or cost (by the goal) in the tested part of the trace.
     pub best: String,
-    /// The hit ratio of the policy that was best in the tested part of the trace.
+    /// The hit ratio in the tested part of the trace of the policy that saved the most there.
     pub best_hit_ratio: f64,
     /// The share of the reads, of their bytes or of their cost (by the goal) that hits of the chosen policy saved in the
     /// tested part.
     pub saved: f64,
-    /// The share of the reads, of their bytes or of their cost (by the goal) that hits of the best policy saved in the
-    /// tested part.
+    /// The share of the reads, of their bytes or of their cost (by the goal) that hits of the tested part's best policy
+    /// saved in that part.
     pub best_saved: f64,
 }
 

@@ -21,7 +21,8 @@ const SAMPLED_ENTRIES: f64 = 2.0 * MIN_SAMPLED_ENTRIES as f64;
 /// A sample of more than this is hardly faster than the whole.
 const LARGEST_RATE: f64 = 0.5;
 
-/// Returns the sample of the trace's keys to simulate for a question; `None` if the trace is to be simulated as it is.
+/// Returns the rate and seed of the sample of the trace's keys that advice simulates to answer quickly; `None` if it
+/// simulates the trace as it is.
 pub(super) fn sampling(
     trace: &Trace,
     question: &Question,

@@ -2,7 +2,8 @@
 
 use crate::reuse::{StackDistances, WeightedStackDistances};
 
-/// LRU stack distances between two accesses of the same key, counted in keys or in bytes.
+/// A calculator of LRU stack distances: how many distinct other keys (or how many of their bytes) were accessed between
+/// two accesses of a key.
 pub(super) trait Distances {
     /// Whether distances are small enough numbers to count each of them.
     const COUNTABLE: bool;
@@ -15,7 +16,7 @@ pub(super) trait Distances {
     fn weight(&self, id: u32) -> Option<u64>;
 }
 
-/// LRU stack distances as numbers of the distinct keys between two accesses of a key.
+/// A calculator of LRU stack distances that counts the distinct other keys between two accesses of a key.
 #[derive(Default)]
 pub(super) struct Objects(StackDistances);
 
@@ -42,7 +43,7 @@ impl Distances for Objects {
     }
 }
 
-/// LRU stack distances as sums of the bytes of the distinct keys between two accesses of a key.
+/// A calculator of LRU stack distances that adds up the bytes of the distinct other keys between two accesses of a key.
 #[derive(Default)]
 pub(super) struct Bytes(WeightedStackDistances);
 

@@ -63,13 +63,14 @@ impl Reads {
     }
 }
 
-/// An estimated miss ratio of LRU at one cache size, with its error.
+/// An estimate of LRU's miss ratio at one cache size, with its spread over parts of a sample of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Estimate {
     /// The estimated miss ratio of LRU at the cache size, from 0 to 1.
     pub miss_ratio: f64,
-    /// The spread of the estimates of the miss ratio from parts of a sample, as [`LruCurve`] defines it; 0 if all keys
-    /// were measured. That does not make the estimate exact; see [`LruCurve::is_exact`].
+    /// The spread of the miss ratio: 2.1 standard errors by the jackknife, from estimates that each leave out one of 16
+    /// parts of the sample; 0 if all keys were measured. That does not make the estimate exact; see
+    /// [`LruCurve::is_exact`].
     pub error: f64,
 }
 

@@ -15,7 +15,7 @@ const NARROWEST: f64 = 0.05;
 /// Most named capacities.
 const MAX_TICKS: usize = 9;
 
-/// The horizontal axis of a chart, for cache sizes or other amounts.
+/// The horizontal axis of a chart, for cache sizes, or for other amounts in bytes or objects.
 #[derive(Debug)]
 pub struct CapacityAxis {
     unit: Unit,

@@ -52,7 +52,8 @@ fn path(style: Style, points: &[Place]) -> Vec<Place> {
     path
 }
 
-/// A curve of a chart with the pixel positions of its points.
+/// A curve of a chart, ready to be drawn: its points as pixel positions in the picture, and its colour, marker and
+/// dashes.
 pub(super) struct Drawn<'a> {
     pub(super) series: &'a Series<'a>,
     pub(super) mark: Mark,

@@ -59,7 +59,7 @@ impl WeightedStackDistances {
     }
 
     /// Accesses a key, which weighs `weight` from then on, and returns the weight of the distinct other keys since its
-    /// last access, with the [holes](super) among them; `None` if this is its first access.
+    /// last access, with the room that removed keys left ([holes](super)); `None` if this is its first access.
     ///
     /// Ids should be dense: memory is proportional to the largest one. The sum of all weights has
     /// to stay below 2^64, which 2^32 keys of 32-bit sizes do.
@@ -97,8 +97,8 @@ impl WeightedStackDistances {
         distance
     }
 
-    /// Removes a key, which leaves a [hole](super) behind; returns the stack distance that an access of it would have
-    /// had, or `None` if the key is not there.
+    /// Removes a key, whose room in the LRU stack stays free ([a hole](super)) until another key fills it; returns the
+    /// stack distance that an access of it would have had, or `None` if the key is not there.
     pub fn remove(&mut self, id: u32) -> Option<u64> {
         let last = self.last.get_mut(id as usize)?;
         let before = std::mem::replace(last, NEVER);

@@ -9,7 +9,8 @@ use crate::Trace;
 /// The size in bytes from which RelStorage never stores a value (its option `cache-local-object-max`).
 pub const RELSTORAGE_VALUE_LIMIT_BYTES: u64 = 16_384;
 
-/// The rule by which an entry counts against the size of a cache: as one object, by its bytes, and so on.
+/// The rule by which an entry counts against the size of a cache: as one object, by the bytes of its value, or by what
+/// a certain cache charges for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Accounting {
@@ -29,7 +30,8 @@ impl Accounting {
     /// All rules by which entries count against the size of a cache.
     pub const ALL: [Self; 4] = [Self::Objects, Self::Bytes, Self::Relstorage, Self::Engine];
 
-    /// Returns the name of the accounting rule, as written on the command line.
+    /// Returns the name of the accounting rule, as written on the command line: `objects`, `bytes`, `relstorage` or
+    /// `engine`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Objects => "objects",
@@ -39,8 +41,8 @@ impl Accounting {
         }
     }
 
-    /// Returns the weight of a cache entry with the key `id` and a value of `size_bytes`; `None` if it may not be
-    /// stored. It is never 0, so that no cache holds infinitely many entries.
+    /// Returns the weight of a cache entry (in bytes, or 1) with the key `id` and a value of `size_bytes`; `None` if a
+    /// value this large is never stored. It is never 0, so that no cache holds infinitely many entries.
     #[inline]
     pub(crate) fn weight(self, trace: &Trace, id: u32, size_bytes: u64) -> Option<u64> {
         match self {

@@ -10,8 +10,8 @@ use crate::trace::Op;
 /// The value that a trace's next-use column has where a key is never asked for again.
 const NEVER: u32 = u32::MAX;
 
-/// A simulated cache that evicts the entry whose next read is farthest in the future (Belady's
-/// MIN).
+/// A simulated cache that evicts the entry whose next read is farthest in the future (Belady's MIN, the offline
+/// optimum).
 ///
 /// L. A. Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems
 /// Journal 5(2), 1966. Optimal where all entries weigh the same; with different weights finding

@@ -42,7 +42,7 @@ impl KeyState for u64 {
 const NEVER_STORED: u64 = 0;
 const GONE: u64 = 1;
 
-/// A simulated cache: an eviction policy, and the set of the trace's keys that are stored.
+/// A simulated cache: an eviction policy, and for each key of the trace, whether it is stored and how much it weighs.
 #[derive(Debug)]
 pub struct Driver<P, K> {
     policy: P,

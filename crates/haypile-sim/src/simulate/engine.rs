@@ -32,7 +32,7 @@ struct SimulatedKey {
     slot: Slot,
 }
 
-/// A simulation of a `memory` store with its shards.
+/// A simulated `memory` store, which divides keys among shards and charges entries as the real one does.
 #[derive(Debug)]
 pub(super) struct EngineCache<P> {
     shards: Vec<SimulatedShard<P>>,

@@ -2,7 +2,7 @@
 
 use crate::trace::{Sampling, TraceError};
 
-/// The error of a simulation that cannot be run.
+/// The error of a simulation that cannot be run, such as a cache size that is too small.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimulateError {

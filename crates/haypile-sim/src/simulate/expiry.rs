@@ -16,7 +16,8 @@ use crate::trace::Op;
 /// The expiry of an entry that never expires.
 const NEVER: u64 = u64::MAX;
 
-/// The rule for the lifetime (TTL) of entries in a simulated cache.
+/// The rule for the lifetime (TTL) of entries in a simulated cache: the trace's own TTLs, a TTL for requests that state
+/// none, or no expiry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TtlRule {
     /// Entries live as the trace states; an entry without a stated TTL does not expire.
@@ -40,7 +41,7 @@ impl TtlRule {
     }
 }
 
-/// The expiry times of the entries in a simulated cache.
+/// A record of when each entry in a simulated cache expires, with the simulated time.
 pub(super) struct Expiries<'a> {
     times: &'a [U64],
     ttls: Option<&'a [U64]>,
@@ -55,7 +56,8 @@ pub(super) struct Expiries<'a> {
 }
 
 impl<'a> Expiries<'a> {
-    /// Creates the expiry times of an empty simulated cache; `None` if no entry of the trace expires.
+    /// Creates the record of expiry times for an empty simulated cache; `None` if entries of this trace cannot expire
+    /// by the options.
     pub(super) fn new(trace: &'a Trace, options: &Options) -> Option<Self> {
         if !options.ttl.applies_to(trace) {
             return None;

@@ -13,19 +13,21 @@ const MATTERS: f64 = 0.01;
 /// The hit ratios of one cache under two rules for reads whose size changed, which count them as hits or as misses.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct OtherReading {
-    /// Number of reads in the trace with another size than their key had before.
+    /// Number of reads in the trace whose value has another size than at the previous request for their key.
     pub changed_reads: u64,
     /// The name of the simulated policy.
     pub policy: String,
     /// The size of the simulated cache, in bytes or objects.
     pub capacity: u64,
-    /// The rule for reads with a changed size that the first simulation used.
+    /// The rule (such as `first`) by which the first simulation treated reads whose size differs from the previous one
+    /// of their key.
     pub sizes: SizeRule,
-    /// The hit ratio under the rule for changed sizes that the first simulation used.
+    /// The hit ratio in the first simulation, by its own rule for reads with a changed size.
     pub hit_ratio: f64,
-    /// The opposite rule for reads with a changed size: they are misses instead of hits, or hits instead of misses.
+    /// The opposite rule for reads with a changed size, used in the second simulation: they are misses instead of hits,
+    /// or hits instead of misses.
     pub other_sizes: SizeRule,
-    /// The hit ratio under the opposite rule for reads with a changed size.
+    /// The hit ratio in the second simulation, by the opposite rule for reads with a changed size.
     pub other_hit_ratio: f64,
 }
 

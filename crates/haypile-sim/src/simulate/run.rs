@@ -25,7 +25,7 @@ use crate::trace::Op;
 /// Requests simulated between two looks at whether to stop.
 const BLOCK_REQUESTS: usize = 1 << 16;
 
-/// A subject of a simulation: an eviction policy, or Belady's optimum.
+/// A policy to simulate: an eviction policy, or Belady's optimum, which knows the future requests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Contender {
     /// One of the engine's policies, or the policy of the file store.
@@ -71,7 +71,8 @@ impl Contender {
     }
 }
 
-/// The first part of the trace, which warms up the cache and is not counted.
+/// The warm-up of a simulation: the first part of the trace, which fills the cache and whose hits and misses are not
+/// counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Warmup {
     /// Nothing: everything is counted.
@@ -107,7 +108,7 @@ impl Warmup {
     }
 }
 
-/// The treatment of a trace's writes and deletions: as they are, or as reads.
+/// The treatment of a trace's writes and deletions in a simulation: they set and delete entries, or count as reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Operations {
     /// Reads can hit and fill, writes set, deletes delete.
@@ -120,7 +121,8 @@ pub enum Operations {
 /// Marks a read of a value that has changed, among the numbers of operations.
 const CHANGED: u8 = 3;
 
-/// The operation number of a write that no cache stores, so that the previous value stays.
+/// The operation number, next to read, write and delete, of a write whose value is too large to be stored, so that the
+/// cache keeps the previous value.
 pub(super) const UNSTORED: u8 = 4;
 
 /// Options of a simulation of a cache on a trace.
@@ -128,16 +130,17 @@ pub(super) const UNSTORED: u8 = 4;
 pub struct Options {
     /// The rule by which entries count against the cache's size.
     pub accounting: Accounting,
-    /// The requests at the beginning of the trace that warm up the cache and are not counted.
+    /// The requests at the beginning of the trace that warm up the cache, so that their hits and misses are not
+    /// counted.
     pub warmup: Warmup,
-    /// The treatment of the trace's writes and deletions: as they are, or as reads.
+    /// The treatment of the trace's writes and deletions: they set and delete entries, or count as reads.
     pub operations: Operations,
-    /// The rule for reads of keys whose size changes in the trace.
+    /// The rule that decides whether a read whose size differs from the previous one of its key is a hit or a miss.
     pub sizes: SizeRule,
-    /// The rule for the lifetime (TTL) of entries in the cache.
+    /// The rule for the lifetime (TTL) of entries in the cache: as the trace states, a TTL where it states none, or no
+    /// expiry.
     pub ttl: TtlRule,
-    /// Number of equal parts of the trace for which counts are also returned separately; 0 for
-    /// none.
+    /// Number of equal parts of the trace whose hits, misses and so on are also counted separately; 0 for none.
     pub windows: usize,
     /// The number of shards of a simulated `memory` store, with [`Accounting::Engine`]; `None` for
     /// the store's default at this size on this machine.
@@ -145,7 +148,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Creates simulation options that count all requests, take operations as they are, and return no counts of parts.
+    /// Creates simulation options that count hits and misses from the first request, and only for the whole trace;
+    /// writes and deletions set and delete.
     pub fn new(accounting: Accounting) -> Self {
         Self {
             accounting,
@@ -159,22 +163,23 @@ impl Options {
     }
 }
 
-/// The outcome of a simulation of a cache on a trace.
+/// The results of a simulation of a cache on a trace: hits, misses, memory and processor time.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The exact counts of the simulation; for a sample, estimates of those of the whole trace.
+    /// The counts of hits, misses and so on in the whole simulation after the warm-up; for a sample, estimates for the
+    /// whole trace.
     pub counts: Counts,
     /// The counts of hits, misses and so on in each part of the trace (window), in order.
     pub windows: Vec<Counts>,
     /// The size of the simulated cache, in bytes or objects.
     pub capacity: u64,
-    /// The sum of the weights of all entries in the cache at the end.
+    /// The sum of the weights (bytes, or 1 each) of all entries in the cache at the end of the simulation.
     pub used: u64,
-    /// Number of entries in the cache at the end.
+    /// Number of entries in the cache at the end of the simulation.
     pub entries: u64,
     /// Number of shards of the simulated `memory` store; 1 for all other simulations.
     pub shards: usize,
-    /// Memory that the metadata of the eviction policy takes, in bytes.
+    /// Memory that the eviction policy's own queues and tables take, in bytes.
     pub metadata_bytes: u64,
     /// Processor time that the simulation took, including the warm-up.
     pub cpu: Duration,

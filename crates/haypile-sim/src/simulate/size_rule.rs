@@ -8,7 +8,8 @@ use super::{Accounting, Operations};
 use crate::Trace;
 use crate::trace::Op;
 
-/// The rule for a read whose size differs from the size that its key had before.
+/// The rule for a read whose size differs from the size that its key had before: a hit at the first size, a hit at the
+/// last size, or a miss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SizeRule {
@@ -25,7 +26,7 @@ pub enum SizeRule {
 }
 
 impl SizeRule {
-    /// Returns the name of the rule for changed sizes on the command line.
+    /// Returns the name on the command line of the rule for reads with a changed size: `first`, `changed` or `last`.
     pub fn name(self) -> &'static str {
         match self {
             Self::First => "first",
@@ -64,7 +65,8 @@ impl ValueChanges {
     }
 }
 
-/// The sizes of a trace's values, request by request, corrected by a rule for sizes that change.
+/// The sizes of a trace's values, request by request, as a rule corrects them: the size of a transfer that was broken
+/// off becomes the full size.
 pub(crate) struct RuledSizes<'a> {
     rule: SizeRule,
     changes: ValueChanges,
@@ -89,13 +91,14 @@ impl<'a> RuledSizes<'a> {
         Self { rule, changes: ValueChanges::default(), broken_off }
     }
 
-    /// Returns the rule for reads with a changed size that is in effect for this trace.
+    /// Returns the rule for reads with a changed size that a simulation follows: the user's, or `first` where another
+    /// would have no effect on this trace.
     pub(crate) fn rule(&self) -> SizeRule {
         self.rule
     }
 
-    /// Returns the size of the value of request number `at`, and whether the request is a read of a changed value.
-    /// Must be called for requests in order.
+    /// Returns the size of the value of request number `at`, and whether it is a read that misses because the size of
+    /// its key's value changed. Must be called for requests in order.
     #[inline]
     pub(crate) fn of_request(
         &mut self,

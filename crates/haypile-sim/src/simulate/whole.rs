@@ -57,7 +57,8 @@ pub(super) fn check_capacities(trace: &Trace, sweep: &Sweep) -> Result<(), Simul
     }
 }
 
-/// A boundary between two requests of a simulated trace; for a sample, with the totals of the whole trace before it.
+/// A boundary between two requests at which a simulated window begins or ends; for a sample, with the whole trace's
+/// totals before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
     /// Number of requests of the simulated trace before the boundary.
@@ -86,8 +87,8 @@ impl<'a> Scale<'a> {
         Edge { at: usize::try_from(mark.sampled).expect("a place in memory"), mark }
     }
 
-    /// Scales the counts of a sample between two boundaries to those of the whole trace; counts of a whole trace stay
-    /// the same.
+    /// Scales the hits, misses and so on of a sample between two boundaries to estimates for the whole trace; counts of
+    /// a whole trace stay the same.
     pub(super) fn counts(&self, counts: Counts, from: &Edge, to: &Edge) -> Counts {
         let Some(sample) = &self.sample else { return counts };
         let (before, after) = (&from.mark.totals, &to.mark.totals);

@@ -6,7 +6,8 @@ use std::io::{self, Seek, SeekFrom, Write};
 use super::TraceError;
 use super::bytes::Bytes;
 
-/// A growing column of a trace that is being built, held in memory or in a temporary file.
+/// A column of a trace that is being built (such as all keys or all sizes), which grows in memory or in a temporary
+/// file.
 #[derive(Debug, Default)]
 pub(crate) struct Column {
     buffer: Vec<u8>,

@@ -7,7 +7,7 @@ use super::format::{BadRecord, Format};
 use super::hpt::HptError;
 use super::input::Compression;
 
-/// The error of a trace that cannot be read, written or used.
+/// The error of a trace that cannot be read, written or used, such as a bad line in its file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {

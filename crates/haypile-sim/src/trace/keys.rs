@@ -26,7 +26,8 @@ pub(super) struct Keys {
     columns: KeyColumns,
 }
 
-/// The growing columns of an `.hpt` file that contain the keys of a trace.
+/// The growing columns of an `.hpt` file that contain the keys of a trace: their numbers, kinds (number or text) and
+/// texts.
 #[derive(Debug, Default)]
 pub(super) struct KeyColumns {
     /// The number of each key, or the place in `text` where its text begins.
@@ -58,8 +59,8 @@ impl KeyColumns {
         }
     }
 
-    /// Returns the three columns of the keys: words, kinds and texts; the latter two are empty if every key is a
-    /// number.
+    /// Returns the three columns of the keys: the number of each key or the position of its text, its kind, and the
+    /// texts; the latter two are empty if every key is a number.
     pub(super) fn finish(self) -> (Vec<U64>, Vec<u8>, Vec<u8>) {
         let Self { words, mut kinds, text } = self;
         if !text.is_empty() {
@@ -127,7 +128,8 @@ impl Keys {
         }
     }
 
-    /// Returns the three columns of the keys of an `.hpt` file, as [`KeyColumns::finish`] does.
+    /// Returns the three columns of the keys for an `.hpt` file: numbers or positions of texts, kinds, and texts, as
+    /// [`KeyColumns::finish`] does.
     pub(super) fn finish(self) -> (Vec<U64>, Vec<u8>, Vec<u8>) {
         self.columns.finish()
     }

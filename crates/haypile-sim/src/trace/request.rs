@@ -58,7 +58,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A receiver of a trace's requests, one after the other.
+/// A receiver of a trace's requests, one after the other, such as a builder of a trace.
 pub trait Sink {
     /// Takes the next request. An error ends the reading.
     fn push(&mut self, request: Request<'_>) -> Result<(), TraceError>;

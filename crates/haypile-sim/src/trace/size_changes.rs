@@ -5,7 +5,7 @@ use zerocopy::little_endian::U32;
 /// The mark of a key without an undecided request.
 const NONE: u32 = u32::MAX;
 
-/// The requests of a trace for a value whose size differs from the previous size under the same key.
+/// The requests of a trace whose value has another size than at the previous request for the same key.
 ///
 /// The size of a value is the last one that was logged. A shorter request that is followed by one of the
 /// old size is a transfer that was broken off: it says nothing of the value.

@@ -196,7 +196,8 @@ impl Trace {
         }
     }
 
-    /// Returns all columns of the trace, from which a trace with some other columns can be assembled.
+    /// Returns the numbers of requests and keys and all columns of the trace, from which a trace with some other
+    /// columns can be assembled.
     pub(super) fn parts(&self) -> Parts<'_> {
         let columns = ColumnType::ALL.iter().filter_map(|&kind| Some((kind, self.bytes(kind)?)));
         Parts { requests: self.requests(), keys: self.keys(), columns: columns.collect() }

@@ -53,7 +53,7 @@ impl Stroke {
     }
 }
 
-/// The horizontal alignment of a text relative to the position at which it is drawn.
+/// The horizontal alignment of a drawn text: whether its left end, centre or right end is at the given position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HPos {
     /// The left end of the text.
@@ -64,7 +64,7 @@ pub enum HPos {
     Right,
 }
 
-/// The vertical alignment of a text relative to the position at which it is drawn.
+/// The vertical alignment of a drawn text: which height of the text (such as its centre) is at the given position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VPos {
     /// The line above the letters.

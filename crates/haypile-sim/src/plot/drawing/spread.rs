@@ -8,8 +8,8 @@ struct LabelBlock {
     start: f64,
 }
 
-/// Returns positions of labels as close as possible to `wanted` (ascending) that are `gap` apart and between `low` and
-/// `high`; closer than `gap` if there is no room.
+/// Returns positions along one axis for labels, as close as possible to `wanted` (ascending), that are `gap` apart and
+/// between `low` and `high`; closer than `gap` if there is no room.
 pub fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     let gap = gap.min((high - low) / number(wanted.len().saturating_sub(1).max(1)));
     let mut blocks: Vec<LabelBlock> = Vec::with_capacity(wanted.len());

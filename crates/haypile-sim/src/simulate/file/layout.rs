@@ -7,7 +7,8 @@ use haypile_policy::weight::share;
 /// Segments without which nothing is stored: those in reserve, and an open one of each queue.
 const MIN_SEGMENTS: u32 = RESERVED_SEGMENTS + 2;
 
-/// Returns the number of segments of a simulated file store, which a parameter of the policy `segment` states.
+/// Returns the number of segments into which a simulated file store is divided: the parameter `segments` of the policy
+/// `segment`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -17,7 +18,8 @@ pub(in crate::simulate) fn segments(spec: &PolicySpec) -> u64 {
     spec.value("segments") as u64
 }
 
-/// The sizes and limits of a simulated file store: segments, queues and ghosts.
+/// The layout of a simulated file store: the number and size of its segments, the rules for recycling them, and the
+/// capacity of its ghost queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) capacity: u64,

@@ -2,7 +2,8 @@
 
 use haypile_policy::rules::file::RESERVED_SEGMENTS;
 
-/// The divisor of a file store's capacity that yields the length of its longest record, unless one segment is longer.
+/// A file store's capacity divided by this number is the length of its longest record, unless a single segment is
+/// longer.
 pub(super) const LARGEST_PART: u64 = 8;
 
 /// Consecutive segments of a file store in one state, for the search for room for a record that is longer than a

@@ -88,8 +88,8 @@ impl Csv {
         self.layout.time.is_some()
     }
 
-    /// Returns a note about a CSV column that is ignored although users may expect it to count; `None` if there is
-    /// none.
+    /// Returns a note that a CSV column with TTLs or expiry times is ignored, and why; `None` if no such column is
+    /// ignored.
     pub(super) fn note(&self) -> Option<String> {
         if self.layout.ttl.is_some() && self.layout.time.is_none() {
             return Some("the TTLs are ignored: without times, nothing expires".to_owned());

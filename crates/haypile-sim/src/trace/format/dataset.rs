@@ -27,7 +27,7 @@ use super::operation;
 use super::options::{CsvOptions, Delimiter, TimeUnit, unknown_name};
 use super::web::compact_time;
 
-/// A public data set of traces.
+/// A public data set of cache or block traces, such as Twitter's, that is read in its own format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DataSet {
@@ -80,7 +80,7 @@ impl DataSet {
         }
     }
 
-    /// Returns a description of the data set in one line, for help texts.
+    /// Returns a description of the data set in one line, such as `IBM's object store, 2019`, for help texts.
     pub fn description(self) -> &'static str {
         match self {
             Self::Twitter => "clusters of Twitter's cache, 2020",
@@ -151,7 +151,8 @@ impl DataSetLines {
         Self { set, block_size, devices: HashMap::new(), key: Vec::new(), parts: 0 }
     }
 
-    /// Returns a note on how many lines were interpreted differently from what they state; `None` if there were none.
+    /// Returns a note on how many reads of a part of an object were taken for reads of the whole object; `None` if
+    /// there were none.
     pub(super) fn note(&self) -> Option<String> {
         (self.parts > 0).then(|| {
             format!("{} reads of a part of an object are read as reads of the whole", self.parts)

@@ -88,8 +88,8 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
         self.end(&input, tally)
     }
 
-    /// Adds the counts of an input that was read to its end to the report; returns an error if most of the input, or
-    /// all of it, is bad.
+    /// Ends the reading of one input: adds its bytes and a note on requests in the wrong order to the report; returns
+    /// an error if most or all of its lines are bad.
     pub(super) fn end(&mut self, input: &Input<'_>, tally: InputTally) -> Result<(), TraceError> {
         self.report.bytes_read += input.offset();
         if tally.backwards > 0 {
@@ -117,7 +117,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
         self.report.notes.extend(note.filter(|note| !self.report.notes.contains(note)));
     }
 
-    /// Adds the notes on a web server's log to the report.
+    /// Adds notes to the report on which lines of a web server's log were left out, and how others were interpreted.
     pub(super) fn note_web_log(&mut self, log: &WebLog, path: &Path) {
         for note in log.notes(path) {
             self.note_once(Some(note));

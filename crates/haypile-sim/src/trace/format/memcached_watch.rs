@@ -44,7 +44,8 @@ struct Waiting {
 }
 
 impl MemcachedWatch {
-    /// Returns a note on the requests that memcached's output does not contain, or does not distinguish.
+    /// Returns a note that memcached's output does not distinguish deletions, `incr` and `touch` from reads, and on how
+    /// many lines it lost.
     pub(super) fn note(&self) -> String {
         let lost = match self.lost {
             0 => String::new(),

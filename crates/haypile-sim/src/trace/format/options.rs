@@ -13,7 +13,7 @@ use super::web::Statuses;
 pub struct ReadOptions {
     /// The format of the trace; `None` recognises it by name and content.
     pub format: Option<Format>,
-    /// Options for traces in CSV: columns, delimiter and header.
+    /// The way to interpret the lines of an SPC trace: each as one object, or as several blocks.
     pub spc_as: SpcAs,
     /// The size of the blocks into which requests of a block trace are divided; `None` for the data set's own size, for
     /// 512 bytes in [`SpcAs::Blocks`], and otherwise for no division.
@@ -27,7 +27,8 @@ pub struct ReadOptions {
     pub skip_bad: bool,
 }
 
-/// A way to interpret the lines of an SPC trace.
+/// A way to interpret a line of an SPC trace: as one operation on one object, or as one on each block of 512 bytes that
+/// it touches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpcAs {
     /// One line is one operation on the object that the LBA names; the ASU is ignored. This is
@@ -76,7 +77,7 @@ pub struct CsvOptions {
     pub time_unit: Option<TimeUnit>,
 }
 
-/// The delimiter between CSV columns: a byte, or blanks.
+/// The delimiter between CSV columns: a byte such as a comma, or any number of blanks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delimiter {
     /// One byte. Columns that contain it are quoted with `"`.

@@ -92,7 +92,8 @@ struct Value {
     ttl_us: Option<u64>,
 }
 
-/// A parser of the output of Redis's `MONITOR`, which keeps the requests of the last line.
+/// A parser of the output of Redis's `MONITOR`, one line (command) at a time, which holds the requests of the last
+/// line.
 #[derive(Default)]
 pub(super) struct RedisMonitor {
     /// The words of a line, without quotes.
@@ -102,7 +103,8 @@ pub(super) struct RedisMonitor {
 }
 
 impl RedisMonitor {
-    /// Returns a note on the Redis commands that were skipped, if there were any.
+    /// Returns a note on how many Redis commands were skipped, because they read and write no value of a key; `None` if
+    /// there were none.
     pub(super) fn note(&self) -> Option<String> {
         (self.other_commands > 0).then(|| {
             format!(

@@ -27,8 +27,8 @@ impl Spc {
         Self { block_size: block_size.or(sectors), units: None }
     }
 
-    /// Returns a note that equal addresses of several storage units are one key; `None` if that is not so for this
-    /// trace.
+    /// Returns a note that equal addresses on several storage units (ASUs) are read as one key; `None` if the trace has
+    /// only one unit, or they stay apart.
     pub(super) fn note(&self) -> Option<String> {
         let is_merged = matches!(self.units, Some((_, true)));
         (is_merged && self.block_size.is_none()).then(|| {

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// The error of a wrong description of a generated trace.
+/// The error of a wrong description of a trace to generate, such as an unknown field in `zipf:keys=100,size=1`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpecError {
@@ -49,7 +49,8 @@ pub enum SpecError {
     },
 }
 
-/// The usage text of a key pattern or size distribution: its name, then its fields, optional ones in brackets.
+/// The usage text of a key pattern or size distribution, for errors: its name, then its fields, optional ones in
+/// brackets.
 #[derive(Debug)]
 pub(super) struct Usage {
     pub(super) kind: &'static str,

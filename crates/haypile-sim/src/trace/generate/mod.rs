@@ -26,7 +26,8 @@ const OPERATIONS: u64 = 1;
 const SIZES: u64 = 2;
 const PARTS: u64 = 3;
 
-/// The description of a trace to generate.
+/// The description of a trace to generate: how keys are chosen, the number of requests, sizes, and shares of writes and
+/// deletions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     /// The patterns by which the keys of the generated requests are chosen.

@@ -167,7 +167,7 @@ impl Pattern {
     }
 }
 
-/// The progress of a key pattern that generates keys.
+/// A generator of the keys of one key pattern, with its position in the pattern.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
     pattern: Pattern,
@@ -179,7 +179,7 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Creates the progress of a key pattern before its first key. The pattern has been checked.
+    /// Creates a generator of the keys of a key pattern, before the first key. The pattern has been checked.
     pub(super) fn new(pattern: Pattern, random: Random) -> Self {
         let zipf = match pattern {
             Pattern::Zipf { keys, exponent } => Some(Zipf::new(keys, exponent)),

@@ -48,7 +48,7 @@ pub enum SizeDistribution {
     },
 }
 
-/// The rule whether the requests for a key all have the same size of the value, or each its own.
+/// The rule by which values get random sizes: one for each key, or another for each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizePer {
     /// The size depends on the key and the seed alone.
@@ -57,7 +57,8 @@ pub enum SizePer {
     Request,
 }
 
-/// The description of the sizes of values in a generated trace.
+/// The description of the sizes of values in a generated trace: their distribution, and whether each key or each
+/// request draws one.
 ///
 /// As a text: `fixed:bytes=4KiB`, `uniform:min=100,max=2000`, `normal:mean=10000,sd=512`,
 /// `lognormal:median=4096,sigma=1.5` or `pareto:min=100,shape=1.2`, each with `per=key` (the
@@ -66,7 +67,7 @@ pub enum SizePer {
 pub struct Sizes {
     /// The distribution of the values' sizes.
     pub distribution: SizeDistribution,
-    /// Whether each key or each request draws a size of its own.
+    /// Whether a random size is drawn once for each key, or for each request.
     pub per: SizePer,
 }
 

@@ -32,8 +32,8 @@ impl Columns {
     }
 }
 
-/// Checks the bytes of an `.hpt` file for everything that later use relies on, and returns the positions of the
-/// columns.
+/// Checks that the bytes of an `.hpt` file are valid (checksums, lengths, ids and so on), and returns the positions of
+/// its columns.
 pub(crate) fn check(image: &[u8]) -> Result<Columns, HptError> {
     let (header, directory) = check_header(image)?;
     let mut columns = Columns {

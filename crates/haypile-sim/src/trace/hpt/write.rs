@@ -14,7 +14,8 @@ use crate::trace::TraceError;
 use crate::trace::bytes::Bytes;
 use crate::whole_file;
 
-/// The parts from which the bytes of an `.hpt` file are assembled.
+/// The content of a trace from which the bytes of an `.hpt` file are assembled: the numbers of requests and keys, and
+/// the columns.
 pub(crate) struct Parts<'a> {
     pub(crate) requests: usize,
     pub(crate) keys: u32,

@@ -36,13 +36,13 @@ pub struct TraceInfo {
     pub key_text_bytes: u64,
     /// The sizes of the values in the trace; `None` if the trace has no sizes.
     pub sizes: Option<SizeInfo>,
-    /// The number of keys that are requested only once, and their shares.
+    /// The number of keys that are requested only once, and their shares of all keys and of all requests.
     pub one_hits: OneHits,
     /// The skew: how unevenly requests are distributed over keys.
     pub skew: Skew,
     /// The LRU stack distances between requests for the same key.
     pub reuse: ReuseDistances,
-    /// The working set of each part (window) of the trace; parts have equally many requests.
+    /// The working set (distinct keys and their bytes) of each part of the trace; parts have equally many requests.
     pub working_set: Vec<Window>,
     /// The times of the requests; `None` if the trace has no times.
     pub time: Option<TimeInfo>,

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use crate::trace::Trace;
 
-/// A part (window) of the trace with its working set.
+/// A part (window) of the trace with its working set: the distinct keys that it requests, and the bytes of their
+/// values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Window {
@@ -23,8 +24,8 @@ pub struct Window {
     pub new_keys: u64,
 }
 
-/// Divides a trace into `windows` parts whose lengths differ by one request at most, and returns the working set of
-/// each.
+/// Divides a trace into `windows` parts whose lengths differ by one request at most, and returns the distinct keys and
+/// their bytes in each.
 pub(super) fn windows(trace: &Trace, windows: usize) -> Vec<Window> {
     let requests = trace.requests();
     let mut first = 0;
@@ -35,8 +36,8 @@ pub(super) fn windows(trace: &Trace, windows: usize) -> Vec<Window> {
     windows_to(trace, ends)
 }
 
-/// Divides a trace into parts that end before the requests with the ascending numbers `ends`, and returns the working
-/// set of each.
+/// Divides a trace into parts that end before the requests with the ascending numbers `ends`, and returns the distinct
+/// keys and their bytes in each.
 pub(crate) fn windows_to(trace: &Trace, ends: impl IntoIterator<Item = usize>) -> Vec<Window> {
     // By id, the number of requests at the end of the last window the key was in: no two windows
     // with requests end alike, and none ends at 0.

@@ -9,7 +9,7 @@ use super::lz4::{self, Lz4Reader};
 use super::zip;
 use crate::trace::TraceError;
 
-/// A compression format of an input, or none.
+/// The compression format of a trace file, such as gzip or Zstandard, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     /// No compression.

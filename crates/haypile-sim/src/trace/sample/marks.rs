@@ -9,7 +9,7 @@ use crate::trace::Op;
 /// Marks at which every second one is dropped: memory is bounded whatever the length of the trace.
 const MOST_MARKS: usize = 1 << 15;
 
-/// Totals of a whole trace (reads, writes and bytes) that are recorded at regular positions while a sample of it is
+/// A recorder of the totals (reads, writes and bytes) of a whole trace at regular positions, while a sample of it is
 /// taken.
 #[derive(Debug)]
 pub(in crate::trace) struct Marks {

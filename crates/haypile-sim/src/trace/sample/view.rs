@@ -17,7 +17,7 @@ pub(super) const MARK_WORDS: usize = 6;
 /// The largest count that is believed, so that two of them can be added up whatever a file says of its rate.
 const MOST: f64 = (1_u64 << 62) as f64;
 
-/// Totals of the requests of a whole trace before some position.
+/// Totals of a whole trace before some request: its reads, writes, deletions and bytes so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub(crate) reads: u64,
@@ -51,7 +51,7 @@ impl Totals {
     }
 }
 
-/// A position in a trace's sample, with the totals of the whole trace before it.
+/// A position in a trace's sample, with the totals (reads, writes, bytes) of the whole trace before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// Number of requests of the sample before this position.
@@ -143,8 +143,8 @@ impl<'a> Sample<'a> {
         }
     }
 
-    /// Returns the words of the sample's column after a share of the reads have become writes, or with the sizes of the
-    /// whole trace unknown.
+    /// Returns the words of the sample's column, changed for a trace of whose reads a share became writes, or whose
+    /// whole trace's sizes are no longer known.
     pub(in crate::trace) fn words_with(&self, written_share: f64, knows_bytes: bool) -> Vec<U64> {
         let Self { sampling, interval, .. } = *self;
         let mut words = head(sampling, interval, knows_bytes && self.knows_bytes);

@@ -18,7 +18,8 @@ pub(super) struct Layout {
     pub(super) count: Option<usize>,
     pub(super) ttl: Option<usize>,
     pub(super) ttl_unit: TimeUnit,
-    /// The name of a CSV column with expiry times, which is ignored.
+    /// The name of a CSV column with expiry times (points in time instead of TTLs), which is ignored; `None` if there
+    /// is none.
     pub(super) ignored_expiry: Option<String>,
 }
 

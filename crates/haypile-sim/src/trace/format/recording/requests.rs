@@ -40,7 +40,8 @@ const MAX_WAITING: usize = 1 << 16;
 /// Bytes of keys that wait.
 const MAX_WAITING_BYTES: usize = 16 << 20;
 
-/// A recorded cache operation: kind, effect, time and size.
+/// A cache operation that was recorded while a program ran: its kind (such as a hit), whether it changed the cache, its
+/// time and its size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     pub(super) kind: Kind,
@@ -59,7 +60,8 @@ struct WaitingRequest {
     is_open: bool,
 }
 
-/// A converter of recorded operations into requests of a trace.
+/// A converter of recorded cache operations into requests of a trace, which joins a miss and the write after it into
+/// one read.
 #[derive(Default)]
 pub(super) struct Requests {
     queue: VecDeque<WaitingRequest>,
@@ -74,7 +76,8 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Adds the next recorded operation and its key, and passes the requests that are complete to the sink.
+    /// Adds the next recorded operation and its key, and passes on to the sink all requests that no longer wait for the
+    /// write after a miss.
     pub(super) fn operation<S: Sink + ?Sized>(
         &mut self,
         operation: Operation,
@@ -135,7 +138,7 @@ impl Requests {
         self.drain(time_us, entries)
     }
 
-    /// Passes the remaining requests of the recordings to the sink.
+    /// Passes on to the sink all requests that still waited for the write after a miss when the recordings ended.
     pub(super) fn finish<S: Sink + ?Sized>(
         &mut self,
         entries: &mut Entries<'_, S>,

@@ -86,7 +86,8 @@ impl<'r> Stream<'r> {
         self.end
     }
 
-    /// Returns a note for users about a problem of the recording; `None` if it has none.
+    /// Returns a note for users that the recording is cut off or damaged, so that only its beginning is read; `None` if
+    /// it is whole.
     pub(super) fn into_note(self) -> Option<String> {
         self.note
     }
