@@ -20,7 +20,8 @@ pub const KIND: PolicyKind = PolicyKind {
     }],
 };
 
-/// The eviction policy CLOCK, with a counter of hits of one or more bits for each entry.
+/// The eviction policy CLOCK: FIFO, except that an entry with hits (counted in one or more bits) loses one and goes
+/// round again instead of being evicted.
 ///
 /// The same as libCacheSim's `clock` (there too, an entry that is sent round again goes to the
 /// head of the queue; the hand is the queue's tail).

@@ -6,8 +6,8 @@ use std::ops::{Index, IndexMut};
 use super::Slot;
 use crate::prefetch::{prefetch, prefetch_to_write};
 
-/// An array with one value for each slot (the number of a cache entry). It allocates exactly what its slots need: the
-/// driver reserves in suitable steps, and returns slots.
+/// An array that holds one value of a policy (such as a weight) for each slot, the number of a cache entry. It
+/// allocates exactly what its slots need: the driver reserves in suitable steps, and returns slots.
 #[derive(Debug)]
 pub(crate) struct SlotColumn<T>(Vec<T>);
 

@@ -1,6 +1,7 @@
 //! Lists of free slot and node numbers, which are reused.
 
-/// A list of the free numbers of a policy's slots or nodes, for reuse; numbers that are no longer in range are skipped.
+/// A list of the free numbers of a policy's slots (entry numbers) or nodes, for reuse; numbers that are no longer in
+/// range are skipped.
 #[derive(Debug, Default)]
 pub(crate) struct FreeList {
     numbers: Vec<u32>,

@@ -88,7 +88,8 @@ pub use spec::{Param, PolicyError, PolicyKind, PolicySpec, PolicyVisitor};
 /// numbers, so that there an entry that returns has the slot it had before.
 pub type Slot = u32;
 
-/// The properties of an entry that is about to be stored in a cache, as far as a policy may know them.
+/// The properties of an entry that is about to be stored in a cache, which a policy may use: a hash of its key, and its
+/// weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Newcomer {
     /// A hash of the entry's key, which is the same each time the key is seen.
@@ -251,7 +252,8 @@ pub trait Policy: Send + Sync {
     }
 }
 
-/// One queue of an eviction policy with its entries, as [`Policy::queues`] returns it for tests.
+/// One queue of an eviction policy (such as S3-FIFO's small queue) with its entries, as [`Policy::queues`] returns it
+/// for tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queue {
     /// The queue's name in the policy's paper.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use super::Slot;
 use super::column::SlotColumn;
 
-/// Counters of hits of cache entries, one for each slot.
+/// Saturating counters of the hits of cache entries, one for each slot (entry number).
 ///
 /// Two hits that race may count as one; a policy that only asks "was it used, and about how
 /// often" does not mind. Everything but [`raise`](Self::raise) happens under an exclusive lock.

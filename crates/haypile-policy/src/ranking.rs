@@ -3,7 +3,7 @@
 use super::Slot;
 
 /// An entry in a policy's ranking of the entries worth keeping ([`Policy::ranking`](super::Policy::ranking)), with the
-/// number of hits that restores its rank.
+/// number of hits that restores its rank in a new cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranked {
     /// The slot (number) of the ranked entry.
@@ -19,8 +19,8 @@ pub(super) fn best_first(leaving: impl Iterator<Item = Ranked>) -> Vec<Ranked> {
     entries
 }
 
-/// Returns the ranking of cache entries for a policy that visits them in rounds, and evicts an entry after as many
-/// rounds as it has uses.
+/// Returns the ranking of cache entries for a policy such as CLOCK, which passes its entries in rounds, takes one use
+/// from each, and evicts those without uses.
 pub(super) fn fewest_uses_leave(rounds: impl Iterator<Item = Ranked>) -> Vec<Ranked> {
     let mut entries: Vec<Ranked> = rounds.collect();
     entries.sort_by_key(|entry| entry.uses);

@@ -5,7 +5,7 @@ use crate::Slot;
 use crate::free::FreeList;
 use crate::prefetch::{prefetch, prefetch_to_write};
 
-/// A table of records in numbered slots; free slots are reused.
+/// A table of records (such as cache entries) in numbered slots; free slots are reused.
 #[derive(Debug)]
 pub struct Slab<T> {
     records: Vec<Option<T>>,

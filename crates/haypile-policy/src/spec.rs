@@ -55,7 +55,7 @@ static KINDS: [&PolicyKind; 11] = [
     &segment::KIND,
 ];
 
-/// The name of an eviction policy with the values of its parameters.
+/// The specification of an eviction policy: its name with the values of its parameters, such as `s3fifo:small=10`.
 ///
 /// ```
 /// use haypile_policy::PolicySpec;

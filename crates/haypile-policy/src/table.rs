@@ -69,7 +69,7 @@ impl Iterator for Cells {
     }
 }
 
-/// A hash table of 32-bit numbers, which stand for cache entries.
+/// A hash table of 32-bit numbers, such as those of cache entries, whose keys the caller has.
 ///
 /// The highest bits of a hash and its bits 16 to 23 should vary. In a large table, a number takes 8
 /// to 11 bytes. All operations take constant time on average.
@@ -98,8 +98,8 @@ impl Table {
         self.chunks.len() * FULL
     }
 
-    /// Returns a number in the hash table that has this hash and for which `is_it` returns true; `None` if there is
-    /// none.
+    /// Returns a number in the hash table that has this hash and for which `is_it` returns true (such as an entry with
+    /// the wanted key); `None` if there is none.
     #[inline]
     pub fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         self.locate(hash, is_it).map(|(at, cell)| self.chunks[at].numbers[cell])

@@ -3,7 +3,8 @@
 use super::Slot;
 use super::column::SlotColumn;
 
-/// The weights of the cache entries in slots. A cache that counts objects needs no memory for them.
+/// The weights (bytes, or 1 each) of the cache entries, found by the entries' slots (numbers). A cache that counts
+/// objects needs no memory for them.
 pub trait Weights: Default + Send + Sync + 'static {
     /// Makes room for the slots below number `slots`.
     fn reserve(&mut self, slots: usize);

@@ -4,7 +4,7 @@ use super::super::Slot;
 use super::super::column::SlotColumn;
 use super::never_relocated;
 
-/// The fingerprints (hashes of keys) of the cache entries in slots.
+/// The fingerprints (hashes of keys) of the cache entries, found by the entries' slots (numbers).
 pub trait Fingerprints: Default + Send + Sync + 'static {
     /// Makes room for the slots below number `slots`.
     fn reserve(&mut self, slots: usize);

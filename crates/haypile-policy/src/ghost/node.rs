@@ -8,8 +8,8 @@ use super::super::free::FreeList;
 use super::{never_relocated, slot_of};
 use crate::table::spread;
 
-/// Node numbers of cache entries, which keep their place in a policy's lists after their slot was freed, as LIRS needs
-/// for ghosts among resident entries.
+/// The node numbers of keys in a policy's lists: a key keeps its node as a ghost after its entry was evicted and its
+/// slot freed, as LIRS needs.
 ///
 /// Nodes are dense like slots; [`attach`](Self::attach) says when the policy has to grow.
 pub trait Nodes: Default + Send + Sync + 'static {

@@ -21,7 +21,7 @@ pub const VERSION: (u16, u16) = (1, 0);
 pub const HEADER_BYTES: usize = 64;
 /// The length of a recording's block header in bytes.
 pub const BLOCK_HEADER_BYTES: usize = 40;
-/// The length in bytes from which the records of a recording's block are written to the file.
+/// The size in bytes at which a block of a recording counts as full, and its records are written to the file.
 pub const FULL_PAYLOAD_BYTES: usize = 64 << 10;
 /// The largest length of the records in a recording's block, in bytes: `FULL_PAYLOAD_BYTES` followed by the longest
 /// record fit.
@@ -100,18 +100,20 @@ const HAS_TTL: u8 = 1 << 6;
 /// The operation changed nothing.
 const NO_EFFECT: u8 = 1 << 7;
 
-/// The file header of a recording.
+/// The header of a file that recorded a cache's operations: the time at which it began, its process, and whether keys
+/// are hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileHeader {
-    /// The time in nanoseconds since 1970 from which the recording counts its times.
+    /// The time in nanoseconds since 1970 at which the recording began, and from which the times of its operations
+    /// count.
     pub origin_unix_ns: u64,
     /// The id of the process that wrote the recording.
     pub process: u32,
-    /// Whether the recording contains hashes instead of keys.
+    /// Whether the recording contains hashes of the keys instead of the keys themselves.
     pub hashed_keys: bool,
 }
 
-/// The error of a recording's file header that cannot be used.
+/// The error of a recording's file header that cannot be used: not that of a recording, damaged, or of a newer version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
@@ -183,7 +185,7 @@ impl FileHeader {
     }
 }
 
-/// The reason why a recording of cache operations ended.
+/// The reason why a recording of cache operations ended: the cache was closed, or the file reached its largest size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum End {
@@ -209,7 +211,8 @@ pub enum Block {
     End(End),
 }
 
-/// The header of a block of a recording.
+/// The header of one block of a recording, which states the number of its records of operations, and the times that
+/// they count from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
     /// The content of the recording's block: records of operations, or the end of the recording.

@@ -4,17 +4,19 @@ use std::ops::Range;
 
 use super::{HAS_SIZE, HAS_TTL, HASH_BYTES, KIND_BITS, KNOWN_KEY, Kind, NO_EFFECT, varint};
 
-/// The error of a recording's block that contains bytes that no recorder writes.
+/// The error of a recording's block that is damaged: it contains bytes that no recorder writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a block of the recording is damaged")]
 pub struct Damaged;
 
-/// One operation in a recording.
+/// One cache operation as a recording contains it: its kind (such as a hit), time, key, and the size and TTL of the
+/// value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The kind of the recorded operation.
+    /// The kind of the recorded operation, such as a hit, a miss or a set.
     pub kind: Kind,
-    /// Whether the operation changed something in the cache; true for reads.
+    /// Whether the operation changed something in the cache (a deletion of a missing key does not); always true for
+    /// reads.
     pub effect: bool,
     /// The time of the operation, in nanoseconds since the recording's origin.
     pub time_ns: u64,

@@ -16,12 +16,13 @@ const SETS: usize = 1 << 10;
 /// hash.
 const MAX_HEAD_BYTES: usize = 1 + 4 * varint::MAX_BYTES + HASH_BYTES;
 
-/// A cache operation to be recorded.
+/// A cache operation to be recorded: its kind (such as a hit), its key, and the size and TTL of the value.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordedEntry<'a> {
-    /// The kind of the operation to record.
+    /// The kind of the operation to record, such as a hit, a miss or a set.
     pub kind: Kind,
-    /// Whether the operation changed something in the cache; true for reads.
+    /// Whether the operation changed something in the cache (a deletion of a missing key does not); always true for
+    /// reads.
     pub effect: bool,
     /// The key of the operation, of at most 65,535 bytes; empty for [`Kind::Clear`].
     pub key: &'a [u8],
@@ -72,7 +73,8 @@ impl Payload {
         self.records
     }
 
-    /// Returns the time of the first record in the recording's block, in nanoseconds.
+    /// Returns the time of the first record in the recording's block, in nanoseconds of the clock that the recorder
+    /// uses.
     pub fn first_ns(&self) -> u64 {
         self.first_ns
     }

@@ -3,10 +3,11 @@
 //! A segment is free, open (records are appended to it) or sealed, and belongs to a queue from the
 //! moment it is opened. Nothing here keeps state between calls: the store's is in the mapped file.
 
-/// The highest number of uses that an entry of a file store counts; further hits change nothing.
+/// The highest number of hits that a file store counts for an entry; further hits change nothing.
 pub const MAX_FREQUENCY: u8 = 3;
 
-/// The number of free segments of a file store that are reserved for records that recycling keeps.
+/// The number of free segments of a file store that stay in reserve for moving records out of segments that are
+/// recycled.
 pub const RESERVED_SEGMENTS: u32 = 2;
 
 /// The largest number of segments of a file store that one write recycles. Nothing of the last of them is kept, so that
@@ -38,9 +39,10 @@ pub fn queue_of_write(replaces: Option<Queue>, is_ghost: impl FnOnce() -> bool) 
 pub struct Rules {
     /// The number of segments up to which the small queue of a file store is not recycled.
     pub small_segments: u32,
-    /// The number of uses with which a record of the small queue moves to the main queue.
+    /// The number of hits with which a record of the small queue moves to the main queue, when its segment is recycled.
     pub threshold: u8,
-    /// The largest number of bytes that are kept of a recycled segment; at most a segment's size.
+    /// The largest number of bytes of records that are moved out of a recycled segment, and so kept; at most a
+    /// segment's size.
     pub kept_bytes: u64,
 }
 
@@ -85,15 +87,15 @@ impl Rules {
         dead.or(preferred).or(other).map(|(_, number)| number)
     }
 
-    /// Returns the largest number of bytes to keep of a recycled segment, if the same write has already recycled
-    /// `recycled` segments.
+    /// Returns the largest number of bytes of records to keep (move) when a segment is recycled, if the same write has
+    /// already recycled `recycled` segments.
     #[inline]
     pub fn allowed_bytes(&self, recycled: u32) -> u64 {
         if recycled + 1 < MAX_RECYCLED { self.kept_bytes } else { 0 }
     }
 
-    /// Returns the number of uses with which a recycled record of `queue` is kept in the main queue; `None` if it is
-    /// evicted.
+    /// Returns the number of hits with which a record of a recycled segment of `queue` moves to the main queue; `None`
+    /// if it is evicted.
     #[inline]
     pub fn kept_frequency(&self, queue: Queue, frequency: u8) -> Option<u8> {
         match queue {
@@ -103,11 +105,11 @@ impl Rules {
     }
 }
 
-/// The sums of the live bytes in a segment, indexed by the number of uses of their records.
+/// The sums of the bytes of a segment's live records, indexed by the number of hits of the records.
 pub type BytesByFrequency = [u64; MAX_FREQUENCY as usize + 1];
 
-/// The decision for each record of a recycled segment whether it is kept: the most used first, and of equally used ones
-/// the youngest.
+/// The choice of the records of a recycled segment that are kept (moved) instead of evicted: the most used first, and
+/// of equally used ones the youngest.
 #[derive(Clone, Copy, Debug)]
 pub struct Keeping {
     rules: Rules,
@@ -120,8 +122,8 @@ pub struct Keeping {
 }
 
 impl Keeping {
-    /// Creates the decisions for a recycled segment of `queue` with the live bytes `bytes`, of which `allowed_bytes`
-    /// may be kept.
+    /// Creates the choice for a recycled segment of `queue` with the live bytes `bytes`, of which `allowed_bytes` may
+    /// be kept.
     pub fn new(rules: Rules, queue: Queue, bytes: &BytesByFrequency, allowed_bytes: u64) -> Self {
         let mut keeping =
             Self { rules, queue, allowed_bytes, lowest: MAX_FREQUENCY + 1, excess_bytes: 0 };
@@ -137,7 +139,7 @@ impl Keeping {
         keeping
     }
 
-    /// Returns the number of uses with which a live record of the recycled segment is kept; `None` if it is evicted. To
+    /// Returns the number of hits with which a live record of the recycled segment is kept; `None` if it is evicted. To
     /// be called once for each record, from the oldest to the youngest.
     ///
     /// Frequencies that have changed since they were added up do no harm: no more bytes are kept

@@ -83,8 +83,8 @@ pub fn shard_of(fingerprint: u64, shards: usize) -> usize {
     bits & (shards - 1)
 }
 
-/// Returns the number of bytes that a shard takes from the store's pool: the larger of `needed_bytes` and
-/// `wanted_bytes`, but at most `free_bytes`; `None` if that is 0 or too little.
+/// Returns the number of bytes that a shard takes from the store's pool of unassigned bytes: the larger of
+/// `needed_bytes` and `wanted_bytes`, but at most `free_bytes`; `None` if that is 0 or too little.
 #[inline]
 pub fn claimed(free_bytes: i64, needed_bytes: u64, wanted_bytes: u64) -> Option<u64> {
     let free = u64::try_from(free_bytes).unwrap_or(0);
@@ -92,16 +92,17 @@ pub fn claimed(free_bytes: i64, needed_bytes: u64, wanted_bytes: u64) -> Option<
     (free >= needed_bytes && claimed > 0).then_some(claimed)
 }
 
-/// The numbers of bytes that one shard of a `memory` store uses and may use.
+/// The size of one shard of a `memory` store: the bytes that its entries use, those that it may use, and its fair share
+/// of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardBytes {
     /// The sum of the bytes that are charged for the shard's entries.
     pub used: u64,
-    /// The number of bytes that the shard has taken from the store's pool; the bytes in use never exceed it.
+    /// The number of bytes that the shard may use: those that it has taken from the store's pool of unassigned bytes.
     pub budget: u64,
     /// The store's size divided by the number of shards, in bytes.
     pub fair_share: u64,
-    /// Whether the shard is the only one of its store.
+    /// Whether this is the only shard of its store.
     pub is_alone: bool,
 }
 
@@ -119,15 +120,16 @@ impl ShardBytes {
         (self.used + weight).saturating_sub(self.budget + given)
     }
 
-    /// Returns the number of bytes that the shard takes at once from the store's pool, if the pool has them.
+    /// Returns the number of bytes that the shard takes at once from the store's pool of unassigned bytes, to save
+    /// further visits.
     #[inline]
     pub fn batch(self) -> u64 {
         if self.is_alone { u64::MAX } else { self.fair_share / 64 }
     }
 
-    /// Returns the number of bytes to take from other shards if the pool has too little; `None` for nothing. They are
-    /// for an entry of `weight` that is larger than the shard's budget, or bring a budget that is clearly below the
-    /// fair share up to it.
+    /// Returns the number of bytes to take from other shards if the store's pool has too little; `None` for nothing.
+    /// They are for an entry of `weight` that is larger than the shard's budget, or bring a budget that is clearly
+    /// below the fair share up to it.
     #[inline]
     pub fn wanted(self, weight: u64) -> Option<u64> {
         let is_poor = !self.is_alone && self.budget < self.fair_share - self.fair_share / 8;
@@ -149,8 +151,8 @@ impl ShardBytes {
         self.budget.saturating_sub(self.fair_share)
     }
 
-    /// Returns the number of unused bytes that the shard returns to the store's pool after entries were removed; `None`
-    /// for nothing.
+    /// Returns the number of unused bytes that the shard returns to the store's pool (for other shards) after entries
+    /// were removed; `None` for nothing.
     #[inline]
     pub fn idle(self) -> Option<u64> {
         let idle = self.budget - self.used;
