@@ -10,7 +10,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::deadline::{Deadline, Lost};
 
-/// The address of a server, as a URL or another server states it.
+/// The address of a memcached or Redis server: a host and a port, or the path of a Unix socket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Address {
     /// A host and a port.

@@ -33,7 +33,7 @@ impl ServerCounts {
         }
     }
 
-    /// Counts an operation that was treated as a miss because the server did not answer.
+    /// Counts an operation that was answered as by an empty cache, because the server did not answer.
     pub(crate) fn unreachable(&self) {
         self.0.add(Event::Unreachable);
     }
@@ -43,7 +43,8 @@ impl ServerCounts {
     }
 }
 
-/// Returns the outcome of a write to a server that does not answer, which counts as an empty cache.
+/// Returns the outcome of a write to a server that does not answer, as an empty cache that retains nothing would have
+/// it.
 pub(crate) fn written_nowhere(mode: WriteMode) -> Written {
     match mode {
         WriteMode::Set | WriteMode::Add => Written::Stored,

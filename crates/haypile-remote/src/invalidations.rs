@@ -34,7 +34,7 @@ struct PendingKey {
     is_passed_on: bool,
 }
 
-/// A deletion of pending keys on a server (a drain) that has begun, with these keys.
+/// A deletion of a server's pending keys (a drain) that is under way, with its number and these keys.
 #[derive(Debug)]
 pub(crate) struct Drain {
     pub(crate) number: u64,
@@ -58,7 +58,7 @@ impl Invalidations {
         self.bytes += bytes;
     }
 
-    /// Whether there are no pending invalidations for the server.
+    /// Whether no key has to be deleted from the server (there are no pending invalidations).
     pub(crate) fn is_empty(&self) -> bool {
         self.due.is_empty() && self.set_apart.is_empty()
     }
@@ -88,7 +88,7 @@ impl Invalidations {
         self.due_again_at_ns = due_again_at_ns;
     }
 
-    /// Whether the invalidation of a key is pending.
+    /// Whether a key has still to be deleted from the server, because its invalidation is pending.
     pub(crate) fn has(&self, key: &[u8]) -> bool {
         self.due.contains_key(key) || self.set_apart.contains_key(key)
     }

@@ -6,7 +6,8 @@ use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-/// Returns a random number, for a lease, that no other call returns in any process.
+/// Returns a random number that distinguishes a lease (the right to write the computed value of a key) from all others,
+/// in any process.
 pub(crate) fn random() -> u64 {
     static DRAWN: AtomicU64 = AtomicU64::new(0);
     // The keys of the standard library's hashers come from the system, but a forked child has those of its parent.

@@ -30,7 +30,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     OptionSpec::COMPRESS_MIN,
 ];
 
-/// The URL option `leases`, which turns off leases and their placeholders on the server.
+/// The URL option `leases`, which turns off the placeholders that mark on the server which keys are being computed.
 pub(crate) const LEASES: OptionSpec = OptionSpec {
     name: "leases",
     kind: ValueKind::Choice(&["yes", "no"]),
@@ -60,13 +60,14 @@ pub(crate) fn socket(level: &Level) -> Result<Address, UrlError> {
     Ok(Address::Unix(level.path().into()))
 }
 
-/// The values of the URL options that all remote stores share.
+/// The values of the URL options that all remote stores share, such as the timeout, the TTL and the prefix of keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     pub(crate) timeout: Duration,
     pub(crate) ttl: Option<Duration>,
     pub(crate) compute_wait: Duration,
-    /// Whether the store may leave a placeholder on the server under a key with a lease.
+    /// Whether the store may mark a missing key that is being computed by a placeholder (an item without a value) on
+    /// the server.
     pub(crate) has_leases: bool,
     /// The prefix (namespace) that the store's keys have on the server.
     pub(crate) prefix: Vec<u8>,
@@ -90,7 +91,7 @@ impl Common {
         }
     }
 
-    /// Returns the time for which the placeholder of a lease stays on the server.
+    /// Returns the time for which a placeholder (the mark that a key is being computed) stays on the server.
     pub(crate) fn lease_life(&self) -> Duration {
         LEAST_LEASE.max(self.compute_wait)
     }

@@ -22,7 +22,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Keys that are deleted in one round trip when a server is back.
 const DELETED_AT_ONCE: usize = 256;
 
-/// The connection settings of a server, by which connections are opened and checked.
+/// The connection settings of a server, by which connections are opened, and checked for a sign of life.
 pub(crate) trait Connect: fmt::Debug + Send + Sync {
     /// A connection that is ready for use.
     type Connection: Send;
@@ -172,7 +172,8 @@ impl<C: Connect> Server<C> {
         &self.name
     }
 
-    /// Returns the lost connections over which a server of the store may still change entries.
+    /// Returns the fences of the store: lost connections over which this server or another one may still change
+    /// entries.
     pub(crate) fn fences(&self) -> &Fences {
         &self.fences
     }
@@ -299,8 +300,8 @@ impl<C: Connect> Server<C> {
         answer
     }
 
-    /// Runs the check of the server with which a store is opened; returns its result, or `None` if the server does not
-    /// answer.
+    /// Runs `trial`, the check of a server when its store is opened, and returns the result; `None` if the server does
+    /// not answer.
     pub(crate) fn try_out<T>(
         &self,
         trial: impl FnOnce(&C, Deadline) -> Result<T, Lost>,
@@ -308,7 +309,8 @@ impl<C: Connect> Server<C> {
         trial(&self.connect, self.deadline()).map_err(|lost| self.failed(&lost)).ok()
     }
 
-    /// Runs an operation on the whole server over a separate connection, which is closed afterwards.
+    /// Runs an operation that is not about single entries (such as reading statistics) over a connection of its own,
+    /// which is closed afterwards.
     pub(crate) fn on_fresh_connection<T>(
         &self,
         act: impl FnOnce(&C, Deadline) -> Result<T, Lost>,

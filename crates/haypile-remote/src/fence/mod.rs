@@ -33,7 +33,8 @@ const KEY_OVERHEAD_BYTES: usize = 96;
 /// Reads of one poll. The answers to changes are short; the next poll reads the rest of others.
 const READS_AT_ONCE: usize = 16;
 
-/// Fences: lost connections over which a server may still do a change late, with the keys of these changes.
+/// Fences: lost connections over which a server may still carry out a change late, with the keys that these changes are
+/// about.
 ///
 /// A lock of the topology or of pending invalidations may be taken while a call of
 /// [`settle`](Self::settle) or [`assign`](Self::assign) is under way, and not the other way round.
@@ -284,7 +285,8 @@ impl Fences {
         self.state.lock().unfenced
     }
 
-    /// Returns warnings about changes of entries that a server may still do late.
+    /// Returns warnings that a server may still carry out changes of entries late, because lost connections or keys
+    /// were given up.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let state = self.state.lock();
         let mut warnings = Vec::new();

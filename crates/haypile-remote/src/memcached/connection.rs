@@ -28,7 +28,7 @@ pub(super) struct Connection {
     pub(super) number: u64,
 }
 
-/// The outcome of a memcached command: an answer, or the server's reason for refusing.
+/// The outcome of a memcached command: the parsed answer, or the text with which the server refused the command.
 pub(super) type Reply = Result<MetaCommandResult, String>;
 
 impl Connection {
@@ -111,7 +111,7 @@ fn hello() -> MetaCommand {
     build_get(HELLO, &options).expect("the options are in range")
 }
 
-/// The connection settings of a memcached server, with the number of connections that were opened.
+/// The connection settings of a memcached server (its address), with a count of the connections that were opened.
 #[derive(Debug)]
 pub(super) struct Memcached {
     pub(super) address: Resolved,
@@ -129,8 +129,8 @@ impl Memcached {
         self.opened.load(Ordering::Acquire)
     }
 
-    /// Checks that the memcached server understands the meta protocol, to the extent that a miss repeats the request's
-    /// number.
+    /// Checks that the memcached server understands the meta protocol of version 1.6.10, in which even a miss repeats
+    /// the request's number.
     pub(super) fn check(&self, deadline: Deadline) -> Result<(), Lost> {
         let old = |why: &dyn std::fmt::Display| {
             Lost::because(format!("it does not answer as memcached 1.6.10 or later does ({why})"))

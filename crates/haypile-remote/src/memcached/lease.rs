@@ -16,7 +16,8 @@ use super::store::{MemcachedStore, ServerKey};
 use super::wire::{delete_command, wire_ttl};
 use crate::server::Repeat;
 
-/// The start of a memcached server, identified by its time and process id, by which a restart is noticed.
+/// The start of a memcached server, identified by its time and process id, by which leases notice that the server
+/// restarted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start {
     second: u64,
@@ -40,7 +41,7 @@ pub(super) fn cas_of(lease: Lease) -> u64 {
     lease.words()[0]
 }
 
-/// A CAS number (version) that memcached assigns to no item.
+/// A CAS number (version) that memcached assigns to no item, for a lease that never holds.
 pub(super) const NO_CAS: u64 = u64::MAX;
 
 /// Whether memcached's answer is about a placeholder: an item without a value, which marks a key with a lease. The
@@ -60,7 +61,8 @@ fn look_options() -> GetOptions {
     options
 }
 
-/// Returns the memcached command that reads an item's size and CAS number without changing anything.
+/// Returns the memcached command that reads an item's size and CAS number, without its value and without counting as a
+/// use.
 pub(super) fn look_command(key: &[u8]) -> MetaCommand {
     build_get(key, &look_options()).expect("the options are in range")
 }
@@ -78,13 +80,15 @@ pub(super) enum Item {
 }
 
 impl MemcachedStore {
-    /// Asks the memcached server for the state of a key: missing, a placeholder or a value.
+    /// Asks the memcached server what it has under a key: nothing, a placeholder that marks a lease on the key, or a
+    /// value.
     pub(super) fn look(&self, operation: &'static str, key: &ServerKey) -> Result<Item> {
         let Some(reply) = self.read(key, &look_options()) else { return Ok(Item::Absent) };
         self.item(&self.accepted(operation, reply)?)
     }
 
-    /// Converts memcached's reply to [`look_command`] into the state of a key.
+    /// Converts memcached's reply to [`look_command`] into what the server has under the key: nothing, a placeholder of
+    /// a lease, or a value.
     pub(super) fn item(&self, result: &MetaCommandResult) -> Result<Item> {
         let cas = result.cas.filter(|cas| *cas > 0);
         Ok(match (result.rc, cas) {
@@ -139,7 +143,8 @@ impl MemcachedStore {
         Ok(is_same && start.granted(lease))
     }
 
-    /// Writes a value to memcached if its key has not changed since the lease was granted.
+    /// Writes a value to memcached if its key has not changed since the lease (the right to write the computed value)
+    /// was granted.
     pub(super) fn set_leased(
         &self,
         key: &ServerKey,

@@ -60,8 +60,8 @@ impl MemcachedStore {
         replies
     }
 
-    /// Performs several independent operations on memcached, each of which consists of `COMMANDS` commands; an
-    /// operation that `prepare` refuses is not sent.
+    /// Performs several independent changes (such as writes or deletions) on memcached, each of which consists of
+    /// `COMMANDS` commands; one that `prepare` refuses is not sent.
     pub(super) fn change_many<T, R, const COMMANDS: usize>(
         &self,
         items: &[T],

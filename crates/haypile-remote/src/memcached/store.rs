@@ -152,8 +152,8 @@ impl MemcachedStore {
         reply.map_err(|why| self.backend(operation, format!("the server refused: {why}")))
     }
 
-    /// Polls the lost connections, and returns for each key whether it counts as missing until a lost connection has
-    /// ended; `None` if no key does. No server is asked about such keys.
+    /// Polls whether servers have ended the lost connections, and returns for each key whether it counts as missing
+    /// until then; `None` if no key does. No server is asked about such keys.
     pub(super) fn apart(&self, keys: &[&ServerKey]) -> Option<Vec<bool>> {
         self.settle();
         let apart = self.fences.apart(keys.iter().map(|key| key.bytes.as_slice()))?;

@@ -71,19 +71,20 @@ const TOUCH: &str = "if redis.call('EXISTS', KEYS[1]) == 0 or is_placeholder(KEY
      if ARGV[2] == '' then redis.call('PERSIST', KEYS[1]) else redis.call('PEXPIRE', KEYS[1], ARGV[2]) end \
      return 1";
 
-/// Whether a Redis value, or its first bytes, is the placeholder of a lease.
+/// Whether a Redis value, or its first bytes, is a placeholder: the mark that somebody has a lease on a key without a
+/// value.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     value.len() == PLACEHOLDER_BYTES && value.starts_with(&MARK)
 }
 
-/// Returns the Redis command that reads as many bytes of a value as [`is_placeholder`] needs. The server refuses it for
-/// an entry that is not bytes.
+/// Returns the Redis command that reads the first 33 bytes of a value, which show whether it is a placeholder of a
+/// lease. The server refuses it for an entry that is not bytes.
 pub(super) fn head(key: &[u8]) -> Cmd {
     with_key("GETRANGE", key).arg(0).arg(LAST).take()
 }
 
-/// Converts the replies to a [`head`] and another command; returns the other reply, and whether the entry was a
-/// placeholder.
+/// Converts the replies to a [`head`] and another command; returns the other reply, and whether the key had only a
+/// placeholder of a lease.
 pub(super) fn and_head(replies: Vec<Reply<Value>>) -> Result<(Reply<bool>, bool), Lost> {
     let mut replies = replies.into_iter();
     let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
@@ -94,8 +95,8 @@ pub(super) fn and_head(replies: Vec<Reply<Value>>) -> Result<(Reply<bool>, bool)
     })
 }
 
-/// Returns whether the reply to a [`head`] is a placeholder, or the server's refusal. An entry that is not bytes is not
-/// a placeholder.
+/// Returns whether the reply to a [`head`] shows a placeholder of a lease, or the server's refusal. An entry that is
+/// not bytes is not a placeholder.
 pub(super) fn is_of_placeholder(head: Reply<Vec<u8>>) -> Reply<bool> {
     match head {
         Ok(head) => Ok(is_placeholder(&head)),
@@ -115,19 +116,20 @@ fn ttl_text(ttl: Option<Duration>) -> String {
     wire_ttl(ttl).map_or_else(String::new, |ttl| ttl.to_string())
 }
 
-/// Returns the Redis command that writes a value if the lease still holds.
+/// Returns the Redis command that writes a value if the lease still holds: nobody has written or deleted the key since
+/// it was granted.
 pub(super) fn set_leased(key: &[u8], value: &[u8], lease: Lease, ttl: Option<Duration>) -> Cmd {
     script(SET_LEASED, key).arg(&lease.to_bytes()[..]).arg(value).arg(ttl_text(ttl)).take()
 }
 
 /// Returns the Redis command that writes a value only if there is an entry (`is_entry`), or only if there is none. A
-/// placeholder does not count as an entry.
+/// placeholder of a lease does not count as an entry.
 pub(super) fn set_if(key: &[u8], value: &[u8], is_entry: bool, ttl: Option<Duration>) -> Cmd {
     let condition = if is_entry { "XX" } else { "NX" };
     script(SET_IF, key).arg(condition).arg(value).arg(ttl_text(ttl)).take()
 }
 
-/// Returns the Redis command that sets another TTL for an entry, or none.
+/// Returns the Redis command that gives an entry another TTL, or removes its TTL.
 pub(super) fn touch(key: &[u8], ttl: Option<Duration>) -> Cmd {
     script(TOUCH, key).arg(ttl_text(ttl)).take()
 }

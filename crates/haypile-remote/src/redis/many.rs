@@ -101,7 +101,7 @@ impl RedisStore {
         Ok((next, keys))
     }
 
-    /// Returns the keys that have an entry, without those that are known to have only a placeholder; all in the form in
+    /// Returns the keys that have a value, without those that have only a placeholder of a lease; all in the form in
     /// which the server stores them.
     pub(super) fn of_entries(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         let mut batch = Batch::new();

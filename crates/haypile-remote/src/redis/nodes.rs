@@ -72,7 +72,8 @@ impl Batch {
     }
 }
 
-/// The purpose of a batch of Redis commands: to read or to change entries.
+/// The purpose of a batch of Redis commands: to read entries, or to change them, so that their keys are deleted later
+/// if no answer comes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
     /// The batch changes nothing, or nothing that would be wrong if it is done late or not at all.
@@ -91,7 +92,7 @@ impl Purpose {
     }
 }
 
-/// All servers of a Redis store at one moment.
+/// The servers of a Redis store as they are at one moment, with a number that shows whether keys have moved since.
 #[derive(Debug)]
 pub(super) struct All {
     /// The Redis servers, each with the number by which a cursor over keys names it, in the order of the numbers.
@@ -168,7 +169,7 @@ impl Nodes {
         }
     }
 
-    /// Returns the lost connections over which a Redis server may still change entries.
+    /// Returns the fences of the store: lost connections over which a Redis server may still change entries.
     pub(super) fn fences(&self) -> &Fences {
         match self {
             Self::One(node) => node.fences(),
@@ -221,7 +222,7 @@ impl Nodes {
         }
     }
 
-    /// Deletes the keys whose invalidation is pending from all reachable servers, and closes all connections.
+    /// Deletes the keys whose invalidation is pending from all Redis servers that answer, and closes all connections.
     pub(super) fn end(&self) {
         self.settle();
         match self {

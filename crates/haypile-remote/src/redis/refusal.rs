@@ -4,7 +4,7 @@ use std::fmt;
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
-/// The error of a command that the Redis server refused, with advice.
+/// The error of a command that the Redis server refused, with advice on what to do.
 #[derive(Debug)]
 pub(super) struct Refusal {
     error: RedisError,

@@ -38,7 +38,7 @@ use crate::server::{Connect, Server, Unreachable};
 /// Nodes that are tried when a store is opened. The others are tried when they are needed.
 const MAX_TRIED: usize = 16;
 
-/// A Redis Cluster: its nodes, and the hash slots of each.
+/// A Redis Cluster: its nodes (servers), and which of the 16,384 hash slots, and so which keys, each of them has.
 pub(super) struct Cluster {
     login: Login,
     timeout: Duration,
@@ -135,13 +135,13 @@ impl Cluster {
         warnings
     }
 
-    /// Deletes the keys whose invalidation is pending from all reachable cluster nodes, and closes all connections.
+    /// Deletes the keys whose invalidation is pending from all cluster nodes that answer, and closes all connections.
     pub(super) fn end(&self) {
         self.nodes().iter().for_each(|(_, node)| node.end());
     }
 
-    /// Polls the lost connections. Keys that no longer wait for one to end become pending invalidations of the nodes
-    /// that have their hash slots.
+    /// Polls whether nodes have ended the lost connections. Keys that no longer wait for one become pending
+    /// invalidations of the nodes that have their hash slots.
     pub(super) fn settle(&self) {
         self.fences.settle(|key| self.enqueue([key]));
     }

@@ -18,7 +18,8 @@ use crate::server::Unreachable;
 /// and operations on all entries, read them at once.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The schedule for reading the cluster's slot map: the number of attempts so far, and the time when the next is due.
+/// The schedule for reading again which node has which hash slots (the slot map): the attempts so far, and the time of
+/// the next.
 #[derive(Default)]
 pub(super) struct Asking {
     due_at_ns: u64,

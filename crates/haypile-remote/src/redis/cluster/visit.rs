@@ -71,7 +71,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Returns the known topology of the cluster; an error if a hash slot has no node.
+    /// Returns the known topology (nodes and hash slots) of the cluster; an error if a hash slot has no node.
     pub(super) fn covered(&self) -> Result<Arc<Topology>, Unreachable> {
         let topology = self.topology();
         let uncovered = topology.uncovered();
