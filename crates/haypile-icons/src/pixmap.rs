@@ -134,7 +134,8 @@ impl Pixmap {
     }
 }
 
-/// A picture as it was found in a cache, with its metadata.
+/// A picture as it was found in a cache, with its source file's stamp, the length of its value, and the way in which it
+/// is stored.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredPixmap {
     pub(crate) pixmap: Pixmap,

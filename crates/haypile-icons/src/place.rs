@@ -23,7 +23,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// The pause between two attempts to be the process that replaces it.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// An opened cache of icons, with its URL and the reason if its file was replaced.
+/// An opened cache of icons, with its URL, and the reason if its file was unusable and was replaced by an empty one.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct OpenedCache {

@@ -32,12 +32,13 @@ impl SeenPicture {
     }
 }
 
-/// File checks of a theme that a process shares with others: an index and pictures that were found up to date.
+/// A record of a process's file checks that other processes may trust: the theme's index and the pictures that were
+/// found up to date.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trust {
     /// The time at which the file checks began, in nanoseconds of the clock of [`Viewer`](crate::view::Viewer).
     pub(crate) moment_ns: u64,
-    /// The number of the theme's index whose folders were found unchanged.
+    /// The id of the theme's index whose folders were found unchanged.
     pub(crate) index: u64,
     /// The pictures that were found unchanged, sorted.
     pictures: Vec<SeenPicture>,
@@ -55,12 +56,12 @@ impl Trust {
         [&b"t"[..], &view.to_le_bytes(), &scan_hash.to_le_bytes()].concat()
     }
 
-    /// Whether the checks include that the picture's source file is unchanged.
+    /// Whether the shared file checks include that the source file of this picture is unchanged.
     pub(crate) fn has(&self, picture: SeenPicture) -> bool {
         self.pictures.binary_search(&picture).is_ok()
     }
 
-    /// Returns the number of pictures whose source files were checked.
+    /// Returns the number of pictures in the record whose source files were found unchanged.
     pub(crate) fn pictures(&self) -> usize {
         self.pictures.len()
     }

@@ -5,7 +5,7 @@
 
 use haypile::{Cache, OwnedPinned, Result};
 
-/// The outcome of reading a value from the cache with its checksum verified: whole, missing or damaged.
+/// The outcome of reading a value of the icon cache and verifying its checksum: whole, missing or damaged.
 pub(crate) enum Verified {
     /// The value, whose bytes are those that were stored.
     Whole(OwnedPinned),

@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-/// A source of the time, and of an identifier of the process's view of the file system.
+/// A source of the time, and of an identifier of the process's view of the file system: processes with the same one see
+/// the same files.
 pub(crate) trait Viewer: fmt::Debug + Send + Sync {
     /// Nanoseconds since the machine was started, with those in which it was suspended. Nobody sets this clock.
     fn now_ns(&self) -> u64;

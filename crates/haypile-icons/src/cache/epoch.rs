@@ -15,7 +15,8 @@ use crate::trust::{SeenPicture, Trust};
 /// New pictures after which a check is stored again; later, half of those that it has.
 const FIRST_PICTURES: usize = 16;
 
-/// The state of an icon cache that the threads of a process share.
+/// The part of an icon cache that changes and that the threads of a process share: the theme's index, the checks of
+/// files, and counts.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) index: Option<ThemeIndex>,
@@ -38,7 +39,8 @@ pub(super) struct Epoch {
     /// The key of the cache under which the period's checks are shared with other processes; `None` if they are not
     /// shared.
     pub(super) key: Option<Vec<u8>>,
-    /// The period's checks as they are shared with other processes; `None` without an index of the theme.
+    /// The period's checks (the theme's index and pictures found up to date) as other processes find them; `None`
+    /// without an index of the theme.
     pub(super) trust: Option<Trust>,
     /// Pictures whose source files were found unchanged in this period, and whose checks are not shared with other
     /// processes yet.
@@ -85,7 +87,8 @@ impl State {
         is_current
     }
 
-    /// Records the status of a source file that was just rendered.
+    /// Records that a picture was just rendered from a source file with this stamp (identity and times), which needs no
+    /// check in this epoch.
     pub(super) fn note_rendered(&mut self, hash: PathHash, stamp: Option<Stamp>, is_kept: bool) {
         let Some(epoch) = &mut self.epoch else { return };
         epoch.checked.insert(hash, stamp);
@@ -100,7 +103,8 @@ impl State {
         self.counts.shared_checks += 1;
     }
 
-    /// Shares with other processes that the theme's index was found up to date when the epoch began.
+    /// Shares with other processes, through the cache, that the theme's index was found up to date when the epoch
+    /// began.
     pub(super) fn share_index(&mut self, cache: Option<&Cache>, index: u64) {
         let (Some(epoch), Some(cache)) = (&mut self.epoch, cache) else { return };
         let Some(key) = &epoch.key else { return };
@@ -139,7 +143,8 @@ impl State {
     }
 }
 
-/// Returns the checks of files that another process has shared under a key of the cache.
+/// Returns the record of recent file checks that another process has shared under a key of the cache; `None` if there
+/// is none.
 pub(super) fn shared(state: &mut State, cache: &Cache, key: &[u8]) -> Option<Trust> {
     match cache.get(key) {
         Ok(value) => {

@@ -29,8 +29,8 @@ const SHARE: u64 = 16;
 /// The longest value that is gathered. A longer one takes most of a segment, wherever it lies.
 const LONGEST_BYTES: usize = 32 << 10;
 
-/// The state of gathering: storing the pictures of a program again next to each other, so that they share segments of
-/// the cache file.
+/// The state of gathering in this process: storing a program's pictures again next to each other, so that they share
+/// segments of the cache file.
 #[derive(Debug, Default)]
 pub(super) struct Gathering {
     /// Whether the note was read, which is done once: what a process has in place stays where it is.
@@ -47,7 +47,8 @@ pub(super) struct Gathering {
 }
 
 impl Gathering {
-    /// Returns the day with which a picture is to be stored again next to others; `None` if it stays where it is.
+    /// Returns the day to record in a picture that is to be stored again next to others (gathered); `None` if the
+    /// picture stays where it is.
     ///
     /// # Errors
     ///
@@ -79,12 +80,13 @@ impl Gathering {
         Ok(Some(day))
     }
 
-    /// Ends the gathering of pictures (storing them again next to each other) in this process.
+    /// Ends gathering in this process: pictures are no longer stored again next to each other.
     pub(super) fn end(&mut self) {
         self.day = None;
     }
 
-    /// Records in the cache that pictures had to be copied instead of read in place, unless that is recorded already.
+    /// Records in the cache that pictures had to be copied, so that other processes gather them (store them next to
+    /// each other); does nothing if that is recorded.
     ///
     /// # Errors
     ///

@@ -64,7 +64,8 @@ impl Icon {
     }
 }
 
-/// Options of an [`IconCache`](crate::IconCache): folders to search, and objects to cache.
+/// Options of an [`IconCache`](crate::IconCache): the folders to search, whether indexes and pictures are cached, and
+/// how long file checks are trusted.
 #[derive(Clone, Debug)]
 pub struct IconCacheOptions {
     /// The folders that contain icon themes, the most important first.
@@ -96,7 +97,7 @@ impl Default for IconCacheOptions {
     }
 }
 
-/// Counts of a process's operations on an icon cache.
+/// Counts of a process's operations on an icon cache: look-ups, renderings, file checks and failures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IconCounts {
@@ -106,7 +107,7 @@ pub struct IconCounts {
     pub negative: u64,
     /// The number of icons that were rendered.
     pub rendered: u64,
-    /// The number of pictures of icons that came from the cache.
+    /// The number of pictures of icons that were found in the cache, and not rendered.
     pub cached: u64,
     /// The number of pictures in the cache that were copied, because no further segment of its file
     /// could be locked for reading in place; see
@@ -115,13 +116,13 @@ pub struct IconCounts {
     /// The number of pictures that were stored again in the cache, so that the icons of a program lie together in few
     /// segments.
     pub gathered: u64,
-    /// The number of scans of the theme's folders.
+    /// The number of scans of the theme's folders, to build an index of its icons.
     pub scans: u64,
     /// The number of system calls for the status of a file or folder.
     pub stats: u64,
     /// The number of epochs (periods of trust in file checks) that began with the checks of another process.
     pub shared_checks: u64,
-    /// The number of failures of the cache; icons were rendered without it.
+    /// The number of times that the cache failed, so that icons were rendered without it.
     pub failures: u64,
     /// The number of damaged values in the cache, which were rendered and stored again.
     pub damaged: u64,

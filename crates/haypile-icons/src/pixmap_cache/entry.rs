@@ -15,8 +15,8 @@ const HEAD_BYTES: usize = 8 + 8 + 4 + STAMP_BYTES + 4;
 /// A picture from the cache, with the stamp (identity and times) of its source file.
 pub(super) struct Entry {
     pub(super) pixmap: Pixmap,
-    /// The stamp of the picture's source file when the picture was made; `None` without a source
-    /// file.
+    /// The stamp (identity, length and times) of the picture's source file when the picture was made; `None` without a
+    /// source file.
     pub(super) source: Option<Stamp>,
 }
 

@@ -11,7 +11,8 @@ const MAX_BYTES: usize = 10 << 20;
 /// The time within which changes by other processes are seen.
 const EPOCH: Duration = Duration::from_millis(900);
 
-/// Copies of cached pictures in this process's memory, which are read before the shared cache.
+/// Copies of recently found pictures in this process's memory (at most 10 MiB, for a second), which are read before the
+/// shared cache.
 #[derive(Debug, Default)]
 pub(super) struct Front {
     pixmaps: HashMap<String, (Pixmap, Option<Stamp>)>,

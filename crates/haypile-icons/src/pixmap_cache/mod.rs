@@ -213,7 +213,8 @@ impl PixmapCache {
         self.cache.clear()
     }
 
-    /// Sets which pictures [`remove_entries`](Self::remove_entries) removes first.
+    /// Sets which pictures (oldest, least often or least recently used) [`remove_entries`](Self::remove_entries)
+    /// removes first.
     pub fn set_remove_strategy(&self, strategy: RemoveStrategy) {
         *self.strategy.lock() = strategy;
     }
@@ -268,7 +269,8 @@ impl PixmapCache {
         Ok(bytes.and_then(|bytes| Some(u64::from_le_bytes((*bytes).try_into().ok()?))))
     }
 
-    /// Stores a time with the cache of pictures, in seconds since 1970.
+    /// Stores a time with the cache of pictures, in seconds since 1970, which the program later compares with that of a
+    /// theme.
     ///
     /// # Errors
     ///
@@ -277,7 +279,7 @@ impl PixmapCache {
         self.cache.set(TIMESTAMP, seconds.to_le_bytes())
     }
 
-    /// Returns the bytes (the header) that a program has stored with the cache of pictures.
+    /// Returns the bytes (the header) that a program has stored with the cache of pictures; `None` if there are none.
     ///
     /// # Errors
     ///
@@ -286,7 +288,7 @@ impl PixmapCache {
         Ok(self.whole(HEADER)?.map(|header| header.to_vec()))
     }
 
-    /// Stores bytes (the header) with the cache of pictures.
+    /// Stores bytes of the program's choice (the header) with the cache of pictures, next to the pictures.
     ///
     /// # Errors
     ///
@@ -295,7 +297,7 @@ impl PixmapCache {
         self.cache.set(HEADER, header)
     }
 
-    /// Whether the cache of pictures can be used now.
+    /// Whether the cache of pictures can be used now: reading from it does not fail.
     pub fn is_valid(&self) -> bool {
         self.cache.contains(TIMESTAMP).is_ok()
     }

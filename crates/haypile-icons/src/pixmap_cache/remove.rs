@@ -5,7 +5,8 @@ use haypile::{Cache, Result};
 use super::entry::{Entry, Use};
 use super::{ENTRY, USE};
 
-/// A rule for which pictures are removed from the cache first.
+/// A rule for which pictures are removed from the cache first: the oldest, the least often used or the least recently
+/// used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RemoveStrategy {
     /// The entries that were stored first.

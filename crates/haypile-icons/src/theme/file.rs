@@ -23,11 +23,12 @@ pub struct ThemeFolder {
     pub size: u32,
     /// The screen scale for which the folder's icons are drawn.
     pub scale: u32,
-    /// The rule by which a wanted icon size is compared with the folder's.
+    /// The rule for which wanted icon sizes the folder serves: its own, a range, or nearly its own.
     pub kind: FolderKind,
 }
 
-/// The rule for which icon sizes a theme's folder serves.
+/// The rule for which wanted icon sizes a theme's folder serves: only its nominal size, a range of sizes, or sizes near
+/// the nominal one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FolderKind {
     /// The nominal size of the folder alone.
