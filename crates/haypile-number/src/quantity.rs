@@ -28,7 +28,8 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Formats a value of this kind as text with about three digits and its unit, joined by a [`NBSP`].
+    /// Formats a value of this kind of quantity (a time, a size and so on) as text with about three digits and its
+    /// unit, joined by a [`NBSP`].
     pub fn write(self, value: f64) -> String {
         match self {
             Self::Rate => format!("{}/s", scaled(value, three_digits)),
@@ -42,7 +43,8 @@ impl Quantity {
         }
     }
 
-    /// Formats a difference of two values of this kind as text with its sign, such as `+1.20 ms`.
+    /// Formats the difference of two values of this kind of quantity as text with its sign and unit, such as `+1.20
+    /// ms`.
     pub fn write_signed(self, value: f64) -> String {
         let sign = match value {
             ..0.0 => "-",
@@ -52,12 +54,13 @@ impl Quantity {
         format!("{sign}{}", self.write(value.abs()))
     }
 
-    /// Formats the ends of an interval of values as text, such as `0.98 to 1.02`.
+    /// Formats the two ends of an interval, such as a confidence interval, as text: `0.98 to 1.02`.
     pub fn write_range(self, low: f64, high: f64) -> String {
         format!("{} to {}", self.write(low), self.write(high))
     }
 
-    /// Formats a round value as text for the axis of a chart, without superfluous digits.
+    /// Formats a round value of this kind of quantity as text for the axis of a chart, without superfluous digits: `5
+    /// ms`.
     pub fn write_round(self, value: f64) -> String {
         match self {
             Self::Rate => scaled(value, shortest),
