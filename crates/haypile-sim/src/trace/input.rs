@@ -118,8 +118,8 @@ impl<'r> Input<'r> {
         self.lines
     }
 
-    /// Returns the first bytes of the input that have not been read yet: up to [`HEAD_BYTES`], fewer only at the end.
-    /// The flag says whether they are all that is left.
+    /// Returns the first bytes of the input that have not been read yet, up to [`HEAD_BYTES`] of them, and whether they
+    /// are all that is left.
     pub(crate) fn head(&mut self) -> Result<(&[u8], bool), TraceError> {
         while self.end - self.start <= HEAD_BYTES && self.fill()? {}
         let whole = self.end - self.start <= HEAD_BYTES;

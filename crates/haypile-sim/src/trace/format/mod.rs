@@ -42,7 +42,7 @@ pub use read::{ReadReport, TraceReader, read};
 pub use recording::{RecordingSummary, group as group_recordings};
 pub use web::Statuses;
 
-/// A file format of traces that can be read.
+/// A file format of traces that can be read, such as CSV, `.hpt` or a log of a web server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {

@@ -209,7 +209,8 @@ fn mostly(lines: &[&[u8]], mut is_good: impl FnMut(&[u8]) -> bool) -> bool {
     good * 10 >= lines.len() * 9
 }
 
-/// Returns the first lines of a trace file that are not blank, from the bytes `head` at its start.
+/// Returns the lines that are not blank in the bytes `head` at the start of a trace file, without a line that is cut
+/// off at their end.
 pub(super) fn lines(head: &[u8], whole: bool) -> Vec<&[u8]> {
     let head = super::super::input::without_mark(head);
     let complete = match memchr::memrchr(b'\n', head) {

@@ -63,7 +63,8 @@ impl Marks {
         self.left = self.interval;
     }
 
-    /// Returns the sample's column with the recorded totals; `sampled` is the number of requests in the sample.
+    /// Returns the column that a sample has about its whole trace: the rate, the seed and the recorded totals;
+    /// `sampled` is the number of requests in the sample.
     pub(in crate::trace) fn finish(self, sampled: u64) -> Vec<U64> {
         let mut words = head(self.sampling, self.interval, !self.has_unknown_size);
         words.extend(self.words);
