@@ -4,7 +4,8 @@ use haypile_measure::figure::{CPU, CaseNotes, Estimate, HIT_RATIO, MEMORY, SERVE
 use haypile_measure::result::{Identity, Parameters, Sample, Samples, SubjectId};
 use haypile_measure::statistics::Effect;
 
-/// The results of all measured caches in one case of a run.
+/// The measured figures (times, hit ratio, memory) of all caches in one case of a run, such as
+/// reads that hit.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Ranking {
@@ -29,8 +30,8 @@ pub struct Figures {
     /// Processor time of the cache's server per operation ([`SERVER`]); `None` if the cache has no
     /// server.
     pub server: Option<Estimate>,
-    /// Processor time relative to that of the first cache, from the blocks that both have; without
-    /// the servers' time.
+    /// Processor time per operation of the cache divided by that of the first cache, from the
+    /// blocks that both have; without the servers' time.
     pub relative: Option<Effect>,
     /// Hit ratio of all reads of the cache ([`HIT_RATIO`]); `None` if nothing is read.
     pub hit_ratio: Option<Estimate>,
@@ -43,7 +44,8 @@ pub struct Figures {
     /// The processor time per operation in each block (round of the experiment), in the blocks'
     /// order.
     pub costs: Vec<f64>,
-    /// Notes for people on facts about the samples that medians do not show.
+    /// Notes for people on facts about the cache's samples that medians do not show, such as a slow
+    /// first sample.
     pub notes: Vec<String>,
 }
 

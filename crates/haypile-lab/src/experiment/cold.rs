@@ -45,8 +45,8 @@ pub(super) struct ColdFiles {
 }
 
 impl ColdFiles {
-    /// Adds files that a measured start of the program used, to be dropped from the page cache
-    /// before all others.
+    /// Adds files that a measured start of the program used to those that are dropped from the page
+    /// cache; they take precedence over files that the user named.
     pub(super) fn add_used<'a>(&mut self, paths: impl IntoIterator<Item = &'a Path>) {
         for path in paths {
             let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
@@ -85,8 +85,8 @@ impl ColdFiles {
         }
     }
 
-    /// Returns a warning if there are more files than are dropped from the page cache; `None` if
-    /// all are dropped.
+    /// Returns a warning if there are more files to drop from the page cache than the limit of
+    /// 50,000, so that some stay in memory; `None` if all are dropped.
     pub(super) fn left_out(&self) -> Option<String> {
         let named = self.named.difference(&self.used).count();
         let room = MAX_FILES.saturating_sub(self.used.len());
@@ -134,8 +134,8 @@ impl ColdFiles {
         self.all().filter_map(of).collect()
     }
 
-    /// Returns how much of the files that the started program uses is in the page cache; of the
-    /// files that the user named if none is known to be used.
+    /// Returns how many bytes of the files that the started program uses are in the page cache; of
+    /// the files that the user named, if no file is known to be used.
     pub(super) fn residency(&self) -> Residency {
         let files = if self.used.is_empty() { &self.named } else { &self.used };
         let each = files.iter().filter_map(|file| Residency::of(file).ok());

@@ -55,7 +55,8 @@ pub trait Host: Watcher {
     fn trace(&self, path: &Path, format: Option<Format>) -> anyhow::Result<(String, Trace)>;
 }
 
-/// The outcome of a run of an experiment, for the exit status.
+/// The outcome of a complete run of an experiment, for the exit status: without errors, or with
+/// errors among the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// Everything was measured, without errors.
@@ -65,7 +66,8 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// Returns the outcome of a run, which says whether some of its results are errors.
+    /// Returns the outcome of a complete run of an experiment: `WithErrors` if some of its results
+    /// are errors, otherwise `Well`.
     pub fn with_errors(has_errors: bool) -> Self {
         if has_errors { Self::WithErrors } else { Self::Well }
     }

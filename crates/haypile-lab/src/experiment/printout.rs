@@ -7,13 +7,13 @@ use haypile_number::with_plain_spaces;
 
 use crate::report::table::{NOTHING, Table};
 
-/// A printout of text and tables, one below the other.
+/// The printed results of an experiment: texts and tables, one below the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Printout {
     blocks: Vec<Block>,
 }
 
-/// A part of a printout: lines of text, or a table.
+/// A part of an experiment's printout: lines of text, or a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Block {
     /// Complete lines.
@@ -82,7 +82,8 @@ impl Printout {
         if self.blocks.is_empty() { self } else { self.text("\n") }
     }
 
-    /// Adds a table to the printout; [`Block::Table`] defines the arguments.
+    /// Adds a table to the printout: its column names, how many columns at the left are text and
+    /// distinguish the rows, and the rows' cells.
     pub fn table(
         &mut self,
         header: impl IntoIterator<Item = impl Into<String>>,

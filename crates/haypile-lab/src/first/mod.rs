@@ -11,7 +11,8 @@ pub use printout::{line, machine, table};
 /// Caches of others that a first look measures where they are there.
 const OTHERS: [&str; 3] = ["memcached", "redis", "sqlite"];
 
-/// A short run of an experiment: one step of the overview that `haypile lab` measures first.
+/// A step of the overview that `haypile lab` measures first: a short run of one experiment, such as
+/// reading by two threads, or killing writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Measures hits, misses and writes in this process and in a file.

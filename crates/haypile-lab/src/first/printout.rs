@@ -72,8 +72,8 @@ pub fn table(samples: &[Sample], cores: u64) -> Printout {
     printout
 }
 
-/// Returns a sentence with the result of a step of the overview; `None` for a step that is part of
-/// the table, or has no results.
+/// Returns a sentence with the result of a step of the overview (such as opening a file again);
+/// `None` for a step that is part of the table, or has no results.
 pub fn line(step: Step, samples: &[Sample]) -> Option<String> {
     let all: Samples<'_> = samples.iter().collect();
     let text = match step {

@@ -63,8 +63,8 @@ pub(crate) fn about_simulations() -> About {
     }
 }
 
-/// Returns the description of an experiment for the report; for an unknown one, the method that all
-/// measurements share.
+/// Returns the description of an experiment for the report (question, method, source); for an
+/// unknown one, the method that all measurements share.
 pub(crate) fn about(topic: Option<&dyn Topic>) -> About {
     match topic {
         Some(topic) => {

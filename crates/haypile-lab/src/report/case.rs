@@ -9,7 +9,8 @@ use haypile_sim::plot::drawing::text::printable;
 
 use haypile_measure::figure::{CaseNotes, Estimate, Figure};
 
-/// A case with the results of all caches that were measured in it.
+/// A case (such as reads that hit, with its parameters) with the samples of all caches that were
+/// measured in it.
 pub(crate) struct Case<'a> {
     pub(crate) name: String,
     pub(crate) parameters: &'a Parameters,
@@ -24,17 +25,20 @@ pub(crate) struct Entrant<'a> {
     pub(crate) samples: Samples<'a>,
 }
 
-/// The cheapest cache of a case, and how the other caches compare with it.
+/// The cheapest cache of a case by one cost (such as processor time), and how the other caches
+/// compare with it.
 pub(crate) struct Lead<'a> {
     pub(crate) first: &'a Entrant<'a>,
     pub(crate) estimate: Estimate,
-    /// The cache with the second-lowest cost, if there is one.
+    /// The cache with the second-lowest cost, compared with the cheapest one; `None` if there is no
+    /// second.
     pub(crate) next: Option<Next<'a>>,
-    /// The names of the caches whose cost is not shown to differ from the cheapest.
+    /// The names of the caches whose cost is not shown to differ from that of the cheapest cache.
     pub(crate) level: Vec<String>,
 }
 
-/// A cache compared with the cheapest one of its case, with the verdict.
+/// A cache whose cost is compared with that of the cheapest cache of its case: the difference, and
+/// the verdict on it.
 pub(crate) struct Next<'a> {
     pub(crate) entrant: &'a Entrant<'a>,
     pub(crate) difference: Difference,
@@ -70,8 +74,8 @@ impl<'a> Case<'a> {
         self.parameters.get(name)?.as_u64()
     }
 
-    /// Returns the notes on facts that medians do not show, each with the name of the cache that it
-    /// is about.
+    /// Returns notes on facts that medians do not show, such as a slow first sample, each with the
+    /// name of the cache that it is about.
     pub(crate) fn notes(&self) -> Vec<(&str, String)> {
         let all = self.entrants.iter().flat_map(|one| one.samples.iter().copied()).collect();
         let notes = CaseNotes::of(&all);
@@ -86,7 +90,8 @@ impl<'a> Case<'a> {
         self.entrants.iter().find(|entrant| entrant.label == label)
     }
 
-    /// Returns the caches of the case that have an estimate of this cost, the cheapest first.
+    /// Returns the caches of the case for which this cost (such as processor time) was measured,
+    /// the cheapest first.
     pub(crate) fn ranking(&self, cost: &Figure) -> Vec<(&Entrant<'a>, Estimate)> {
         let with = |entrant| Some((entrant, Entrant::estimate(entrant, cost)?));
         let mut ranking: Vec<_> = self.entrants.iter().filter_map(with).collect();
@@ -94,8 +99,8 @@ impl<'a> Case<'a> {
         ranking
     }
 
-    /// Returns the cheapest cache of the case, by this cost, among those that `takes_part` selects;
-    /// `None` if the cost was measured for none.
+    /// Returns the cheapest cache of the case, by this cost (such as processor time), among those
+    /// that `takes_part` selects; `None` if the cost was measured for none of them.
     pub(crate) fn lead(
         &self,
         cost: &Figure,
@@ -117,7 +122,8 @@ impl<'a> Entrant<'a> {
         figure.of(&self.samples)
     }
 
-    /// Compares the cost of this cache with that of another one, and returns the verdict.
+    /// Compares a cost (such as processor time) of this cache with that of another one; returns the
+    /// difference and the verdict on it, or `None` if they cannot be compared.
     pub(crate) fn over(&'a self, other: &Entrant<'_>, cost: &Figure) -> Option<Next<'a>> {
         let (old, new) = (cost.values(&other.samples), cost.values(&self.samples));
         let difference = Difference::of(&old, &new).ok()?;
@@ -187,8 +193,8 @@ fn parameter(name: &str, value: &str) -> String {
     }
 }
 
-/// Returns the names of the parameters that differ between cases and are not determined by other
-/// parameters.
+/// Returns the names of the parameters of cases (such as `value_bytes`) that differ between these
+/// cases and are not determined by other parameters.
 ///
 /// A `capacity_bytes` that follows from the sizes of keys and values, as it does in `micro`, says
 /// nothing of its own.

@@ -8,7 +8,7 @@ use haypile_sim::plot::PlotError;
 use haypile_measure::compare::CompareError;
 use haypile_measure::result::ResultsError;
 
-/// The error of result files that cannot be made into a report.
+/// The error of result files of which a report cannot be made, such as one that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {

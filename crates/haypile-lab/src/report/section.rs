@@ -59,7 +59,8 @@ pub(crate) struct Body {
     /// `answers`.
     pub(crate) answer: String,
     pub(crate) answers: Vec<String>,
-    /// Notes that a reader of the experiment's answer has to know.
+    /// Notes below the experiment's answer that explain or limit it, such as the definition of its
+    /// figures.
     pub(crate) notes: Vec<String>,
     /// Charts of the section that are as wide as the text.
     pub(crate) figures: Vec<Picture>,

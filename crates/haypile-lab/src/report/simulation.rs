@@ -43,7 +43,8 @@ pub(crate) struct SimulatedOutcome {
 pub(crate) struct CurvePoint {
     pub(crate) capacity: u64,
     pub(crate) miss_ratio: f64,
-    /// The error of the point's miss ratio; 0 if the curve is neither exact nor sampled.
+    /// The estimated error of the point's miss ratio, by which the parts of a sample differ; 0 if
+    /// the curve is exact or its error is unknown.
     #[serde(deserialize_with = "null_is_zero")]
     pub(crate) error: f64,
 }

@@ -32,7 +32,8 @@ pub(crate) enum Tone {
 }
 
 impl Tone {
-    /// Returns the tone of a verdict on a cost, of which less is better.
+    /// Returns the tone (good, bad or neutral) of a verdict on a cost of a cache, such as time, of
+    /// which less is better.
     pub(crate) fn of(verdict: Verdict) -> Self {
         match verdict {
             Verdict::Faster | Verdict::FasterOnAverage => Self::Better,

@@ -13,8 +13,8 @@ use super::marker::{Figure, Marker};
 /// The mark of a cell where nothing was measured.
 const NOTHING: &str = "-";
 
-/// The samples behind a cell of a document's table, with those of the baseline that the cell is
-/// relative to.
+/// The samples behind a cell of a document's table, and those of the baseline (the cache that the
+/// others are compared with).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell<'a> {
     pub(super) samples: Samples<'a>,
@@ -45,8 +45,8 @@ impl Cell<'_> {
         }
     }
 
-    /// Returns the number by which a table's cell is sorted among others; cells without results
-    /// come last.
+    /// Returns the number (such as processor time) by which a table's cell is sorted among others,
+    /// the lowest first; cells without results come last.
     pub(super) fn rank(&self, figure: &Figure, marker: &Marker) -> f64 {
         let value = |figure: &figure::Figure| figure.of(&self.samples).map(|found| found.value);
         let rank = match figure {

@@ -42,9 +42,11 @@ pub(super) struct Marker {
     pub(super) across: Vec<String>,
     /// Columns by which the table's rows are sorted; if empty, by those of fields and parameters.
     pub(super) sort: Vec<String>,
-    /// The cache to which the others of the table are relative; its own value is 1.0 times.
+    /// The name of the cache with which the table's column `times` compares the others; its own
+    /// value is 1.0 times.
     pub(super) baseline: Option<String>,
-    /// The measured cost that the table's column `times` compares, such as processor time.
+    /// The measured cost (such as processor time) whose ratio to the baseline's the table's column
+    /// `times` shows.
     pub(super) metric: Metric,
     /// Fields or parameters of samples, each with the values to which the table is restricted.
     pub(super) filters: Vec<(String, Vec<String>)>,

@@ -116,7 +116,8 @@ pub fn next(samples: &[Sample], options: &CrossoverPlan) -> Option<u32> {
 }
 
 impl FoundCrossovers {
-    /// Returns a sentence that says at which sizes of values the cache is slower than the baseline.
+    /// Returns a sentence that says at which sizes of values the cache is clearly slower than the
+    /// baseline (the cache that it is compared with).
     pub fn answer(&self) -> String {
         let Self { subject, baseline, .. } = self;
         let sizes: Vec<u32> = self.effects.iter().map(|(size, _)| *size).collect();

@@ -23,20 +23,21 @@ Examples:
   haypile lab crossover --http --subjects memory,file
   haypile lab crossover --subjects memory,file,sqlite,files --margin 20%")]
 pub struct CrossoverOptions {
-    /// Smallest size of values
+    /// Smallest size of values (cached objects) to measure
     #[arg(long, value_name = "SIZE", default_value = "16", value_parser = size)]
     pub min: ByteSize,
-    /// Largest size of values
+    /// Largest size of values (cached objects) to measure
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = size)]
     pub max: ByteSize,
     /// Margin by which a cache has to be slower than the first to count as slower, such as 0.1 for
     /// 10 %
     #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = percent)]
     pub margin: f64,
-    /// Ratio of the two sizes around a crossover at which the search ends
+    /// Difference of the two value sizes around a crossover, in per cent of the smaller, at which
+    /// the search ends
     #[arg(long, value_name = "PERCENT", default_value = "25%", value_parser = percent)]
     pub precision: f64,
-    /// Total size of keys and values; the caches have room for all of them
+    /// Total size of all keys and values of a measurement; the caches have room for all of them
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size)]
     pub total: ByteSize,
     /// Number of reads in one measurement; fewer for values above 16 KiB

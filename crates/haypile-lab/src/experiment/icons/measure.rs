@@ -31,7 +31,8 @@ const PRIMINGS: u32 = 200;
 /// second stores them again, and the third changes nothing.
 const STARTS_IN_A_FULL_CACHE: u32 = 3;
 
-/// The settings that all cases of a run of the experiment `icons` share.
+/// The settings that all cases of a run of the experiment `icons` share: its options, the program
+/// that loads icons, and the scratch folder.
 pub(super) struct IconRun<'a> {
     pub(super) options: &'a IconsOptions,
     pub(super) runner: &'a Runner,
@@ -50,7 +51,8 @@ pub(super) struct Measured<R = IconReport> {
 }
 
 impl IconRun<'_> {
-    /// Measures each way of loading a number of icons of a theme.
+    /// Measures each way of loading icons (such as by probing folders, or from a cache) for one
+    /// theme and number of icons.
     ///
     /// # Errors
     ///

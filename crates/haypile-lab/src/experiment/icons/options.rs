@@ -42,22 +42,22 @@ pub struct IconsOptions {
     /// and is resized twice
     #[arg(long, value_name = "SET", value_enum, default_value = "icons")]
     pub set: IconSet,
-    /// Icon themes, by the names of their folders, or generated
+    /// Icon themes whose icons are loaded, by the names of their folders, or generated
     #[arg(long, value_name = "THEMES", value_delimiter = ',', default_value = "breeze,Adwaita")]
     pub theme: Vec<String>,
-    /// Numbers of icons to load
+    /// Numbers of icons that a measured process loads
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "10,100,300,1000", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub icons: Vec<u32>,
-    /// Size of the icons, in pixels
+    /// Width and height of each icon, in pixels
     #[arg(long, value_name = "SIZE", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=512))]
     pub size: u32,
-    /// Numbers of processes that get the icons at the same time
+    /// Numbers of processes that load the same icons at the same time
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,8", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub processes: Vec<u32>,
-    /// Also measure with files dropped from memory
+    /// Also measure with the files of themes and caches dropped from memory
     #[arg(long)]
     pub cold: bool,
-    /// Measure with a cache that is full, in which the icons lie far from each other
+    /// Measure with an icon cache that is full, in which the icons lie far from each other
     #[arg(long)]
     pub full: bool,
     /// Number of blocks: each block measures every way of loading once, in random order

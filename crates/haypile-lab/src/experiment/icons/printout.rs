@@ -12,7 +12,8 @@ use crate::report::table::Table;
 use super::game::{game_table, is_game};
 use super::way::Way;
 
-/// The results of one way of loading icons in one case of the experiment `icons`.
+/// The measured figures (wall time, processor time, memory) of one way of loading icons (such as
+/// from a cache) in one case of the experiment `icons`.
 pub(super) struct WayFigures {
     pub(super) name: &'static str,
     /// The figures of the columns, in their order.
@@ -72,7 +73,8 @@ const FIGURES: [&Figure; 6] = [
 const COLUMNS: [&str; 7] = ["Way", "All icons", "Again", "CPU", "Memory", "Stat calls", "Negative"];
 
 impl WayFigures {
-    /// Returns the wall time until all icons of the case are loaded.
+    /// Returns the wall time that this way of loading icons takes until all icons of the case are
+    /// loaded.
     pub(super) fn wall(&self) -> Option<Estimate> {
         self.figures[0]
     }

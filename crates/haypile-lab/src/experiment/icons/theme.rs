@@ -32,7 +32,8 @@ pub(super) struct Theme {
     pub(super) without_gtk: Option<String>,
 }
 
-/// The names of the icons to load, and the expected checksums of their pictures.
+/// The names of the icons to load, and the checksums of their rendered pictures, with which loaded
+/// ones are compared.
 pub(super) struct Wanted {
     pub(super) names: Vec<String>,
     pub(super) found: u64,

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use super::MicroError;
 
-/// The kind of operation that a case of the experiment `micro` measures; the [module](super)
-/// describes each.
+/// The kind of operation that a case of the experiment `micro` measures, such as reads that hit;
+/// the [module](super) describes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CaseKind {
@@ -41,14 +41,14 @@ impl CaseKind {
     pub const ALLOWED: &'static str = "get-hit, get-miss, get-beside, set, overwrite, set-evict, aside, \
          mix:SETS:GETS as in mix:1:10";
 
-    /// Whether the case gives the cache enough capacity for all keys that are set before the timed
-    /// operations.
+    /// Whether cases of this kind (such as reads that hit) give the cache enough capacity for all
+    /// keys that are set before the timed operations.
     pub(super) fn holds_all(self) -> bool {
         matches!(self, Self::GetHit | Self::GetMiss | Self::Overwrite | Self::GetBeside)
     }
 
-    /// Whether the case needs keys that are not in the cache: for reads that miss, or for writes
-    /// that fill it.
+    /// Whether cases of this kind use keys that are not in the cache: for reads that miss, or for
+    /// writes of new keys into a full cache.
     pub(super) fn needs_others(self) -> bool {
         matches!(self, Self::GetMiss | Self::SetEvict)
     }

@@ -96,7 +96,8 @@ impl OnCaches for MicroExperiment {
     }
 }
 
-/// The error of options of the experiment `micro` that cannot be measured.
+/// The error of options of the experiment `micro` that cannot be measured, such as an unknown case
+/// or a number out of its range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MicroError {

@@ -33,23 +33,24 @@ Examples:
   haypile lab micro --rivals PROGRAM --subject lmdb --processes 1,2 --directory /dev/shm
   haypile lab micro --against main=/tmp/main/haypile --blocks 20 --out results.jsonl")]
 pub struct MicroOptions {
-    /// Cases to measure
+    /// Kinds of operation (cases) to measure, as listed below
     #[arg(long, short, value_name = "CASES", value_delimiter = ',')]
     #[arg(default_value = "get-hit,get-miss,set-evict,mix:1:10")]
     pub case: Vec<CaseKind>,
-    /// Number of keys
+    /// Number of distinct keys among which the operations choose
     #[arg(long, value_name = "KEYS", value_delimiter = ',', default_value = "100000")]
     pub keys: Vec<u32>,
-    /// Length of keys in bytes
+    /// Length of each key, in bytes
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "36")]
     pub key_bytes: Vec<u32>,
-    /// Size of values in bytes
+    /// Size of each value that the measured caches store, in bytes
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "160")]
     pub value_bytes: Vec<u32>,
     /// Distribution of the requested keys: uniform, or zipf and its exponent
     #[arg(long, value_name = "DISTRIBUTIONS", value_delimiter = ',', default_value = "zipf:0.99")]
     pub distribution: Vec<Distribution>,
-    /// Capacity of the cache: a share of the bytes of all keys and values (50%), or a size
+    /// Capacity of each measured cache: a share of the bytes of all keys and values (50%), or a
+    /// size
     #[arg(long, value_name = "CAPACITIES", value_delimiter = ',', default_value = "50%")]
     pub capacity: Vec<Capacity>,
     /// Number of threads in each process that use the cache
@@ -61,7 +62,7 @@ pub struct MicroOptions {
     /// Number of operations of each thread in one measurement
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1_000_000)]
     pub operations: u32,
-    /// Also time single operations, in a separate pass
+    /// Also time each operation singly, for percentiles of latency, in a separate pass
     #[arg(long)]
     pub latency: bool,
 }

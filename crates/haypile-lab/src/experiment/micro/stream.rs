@@ -30,9 +30,10 @@ pub(super) fn ops(point: &MicroPoint) -> (Ops, Vec<Ops>) {
     (prepare(point, &left_out(point, &timed)), timed)
 }
 
-/// Chooses keys that only the timed operations insert, to prove afterwards that they were executed:
-/// of the keys that the first thread writes last, those written the fewest times and not used by
-/// the warm-up. They are few, because most of the timed writes are to overwrite.
+/// Chooses keys that the preparation of the cache leaves out, so that only the timed operations
+/// insert them, which proves afterwards that these were executed: of the keys that the first thread
+/// writes last, those written the fewest times and not used by the warm-up. They are few, because
+/// most of the timed writes are to overwrite.
 pub(super) fn left_out(point: &MicroPoint, timed: &[Ops]) -> BTreeSet<u32> {
     // A mixture would also read them.
     if !matches!(point.kind, CaseKind::Set | CaseKind::Overwrite) {

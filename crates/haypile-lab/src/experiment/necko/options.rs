@@ -51,22 +51,22 @@ Examples:
   haypile lab loop --case hit,miss-query --sizes 50,524288
   haypile lab loop --http=false --sizes 50,1024 --subjects memory,file,memcached")]
 pub struct LoopOptions {
-    /// Operations to measure [default: all]
+    /// Kinds of operation to measure, such as hit (a read that the cache answers) [default: all]
     #[arg(long, value_name = "CASES", value_delimiter = ',', value_parser = CASES)]
     pub case: Vec<String>,
-    /// Sizes of values in bytes
+    /// Sizes of the resources that are read and written, in bytes
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values_t = SIZES)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1 << 30))]
     pub sizes: Vec<u32>,
-    /// Number of times that an operation is repeated; fewer with large values [default: 2000, and
-    /// 50000 calls; 100000 with --http=false]
+    /// Number of times that a measurement repeats its operation; fewer with large values [default:
+    /// 2000, and 50000 calls; 100000 with --http=false]
     #[arg(long, short = 'n', value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub runs: Option<u32>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub http: OverHttp,
-    /// Time that the HTTP origin takes to answer, such as 27ms [default: 0ms]
+    /// Time that the HTTP origin takes to answer a request, such as 27ms [default: 0ms]
     #[arg(long, value_name = "TIME", value_parser = OriginDelay::from_str)]
     pub origin_delay: Option<OriginDelay>,
 }
@@ -90,14 +90,14 @@ Examples:
   haypile lab sequence --http --directory /var/tmp
   haypile lab sequence --http --subjects file,necko:disk,necko:memory    # Firefox's cache; starts browsers")]
 pub struct SequenceOptions {
-    /// Sizes of values in bytes
+    /// Sizes of the resources that are read one after the other, in bytes
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values_t = SIZES)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1 << 30))]
     pub sizes: Vec<u32>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub http: OverHttp,
-    /// Time that the HTTP origin takes to answer, such as 27ms [default: 0ms]
+    /// Time that the HTTP origin takes to answer a request, such as 27ms [default: 0ms]
     #[arg(long, value_name = "TIME", value_parser = OriginDelay::from_str)]
     pub origin_delay: Option<OriginDelay>,
 }

@@ -49,7 +49,8 @@ const FITS: u64 = 45 << 20;
 /// The caches that have no file.
 const NOT_ON_DISK: &[&str] = &["none", "memory"];
 
-/// The number of repetitions in a run's measurements over HTTP, the origin's delay, and the seed.
+/// The settings of a run's measurements over HTTP: the number of repetitions, the time that the
+/// origin takes to answer, and the seed of random choices.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Requests {
     /// Number of repetitions of an operation that the user asked for; `None` for the default.

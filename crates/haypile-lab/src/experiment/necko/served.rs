@@ -28,7 +28,8 @@ pub(super) struct CaseOrigin {
     expected: Cell<Option<u64>>,
 }
 
-/// The kind of responses that the HTTP origin of a case serves.
+/// The responses that the HTTP origin of a case serves: the value of each key under its path, or
+/// one body under every path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Served {
     /// The value of each key, under the key.

@@ -25,7 +25,8 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Returns the runner's entry for this cache; `None` if the runner does not list it.
+    /// Returns the entry for this cache in the list of caches that the runner can measure; `None`
+    /// if it is not in the list.
     pub fn find(&self, subject: &SubjectSpec) -> Option<&Listed> {
         self.subjects.iter().find(|listed| listed.name == subject.name())
     }

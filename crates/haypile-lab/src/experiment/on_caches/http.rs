@@ -7,11 +7,11 @@ use haypile_measure::subject::SubjectSpec;
 
 use super::Installed;
 
-/// The option of some experiments to measure HTTP caches that are based on the caches, or the
-/// caches themselves.
+/// The command-line option of some experiments that measures an HTTP cache on top of each cache,
+/// instead of the cache itself.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct OverHttp {
-    /// Measure HTTP caches based on the caches, by requests to an origin: entries are responses,
+    /// Measure an HTTP cache on top of each cache, by requests to an origin: entries are responses,
     /// and keys their URLs; --http=false measures the caches themselves
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_value_t = false, default_missing_value = "true", action = ArgAction::Set)]

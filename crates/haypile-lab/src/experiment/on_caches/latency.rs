@@ -12,7 +12,8 @@ use crate::experiment::Printout;
 /// Looks at the clock to find out what one takes.
 const LOOKS: usize = 1001;
 
-/// Adds to the printout a table of latencies for each case whose single operations were timed.
+/// Adds to the printout a table of latency percentiles for each case of which single operations
+/// were timed.
 pub(super) fn latencies(samples: &[Sample], printout: &mut Printout) {
     let timed: Samples<'_> = samples.iter().filter(|it| it.latency_ns.is_some()).collect();
     let cases = timed.cases();

@@ -25,8 +25,8 @@ pub struct Measuring {
     /// Of the caches that the experiment file names, measure only those of this program
     #[arg(long)]
     pub embedded: bool,
-    /// Runners of further caches, in addition to the installed rivals of this checkout (see haypile
-    /// rivals list)
+    /// Programs (runners) that measure further caches, in addition to the installed rivals of this
+    /// checkout (see haypile rivals list)
     #[arg(long, value_name = "PROGRAM")]
     pub rivals: Vec<PathBuf>,
     /// Another build of haypile, whose caches are measured in turn with those of this one; results

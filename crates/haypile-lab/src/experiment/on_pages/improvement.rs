@@ -189,7 +189,8 @@ pub(crate) fn links_of<'a>(
     links
 }
 
-/// Returns the site and the network link of a page load; `None` for other rows of results.
+/// Returns the web site and the emulated network (link) of the page load in a result row; `None` if
+/// the row is not about a page load.
 pub(crate) fn place_of(sample: &Sample) -> Option<(String, &str)> {
     let text = |name: &str| sample.parameters.get(name).and_then(serde_json::Value::as_str);
     let (site, link) = (text("site")?, text("link")?);
@@ -208,8 +209,8 @@ pub(crate) fn loaders<'a>(samples: &Samples<'a>) -> BTreeSet<&'a str> {
 }
 
 impl ColumnName {
-    /// Returns the kinds of cache configurations that this one is compared with: no cache, and
-    /// memory alone if it has a disk cache.
+    /// Returns the kinds of cache configurations that this one is compared with: `none`, and
+    /// `memory` as well if it has a disk cache.
     pub(crate) fn baselines(&self) -> &'static [&'static str] {
         match self.kind {
             "none" => &[],
@@ -267,8 +268,8 @@ impl ColumnLoads {
         mean_ns.map_or_else(|| NOTHING.to_owned(), |ns| Quantity::Time.write(ns))
     }
 
-    /// Returns the part of the page loads' time in which they wait for scripts and timers, as
-    /// recorded; `None` if nothing was recorded.
+    /// Returns the share of the load time, in a selection of visits, in which the pages wait for
+    /// scripts and timers, as recorded; `None` if no waits were recorded.
     pub(crate) fn waits(&self, view: View) -> Option<f64> {
         let sum = |times: &BTreeMap<VisitKey, f64>| -> f64 {
             times.iter().filter(|(key, _)| view.has(key)).map(|(_, ns)| ns).sum()
@@ -283,8 +284,8 @@ impl ColumnLoads {
         self.counts.get(name).copied().unwrap_or(0)
     }
 
-    /// Returns the part of the load time that this cache configuration saves compared with another,
-    /// over the selected visits that both have.
+    /// Returns the share of the load time that this cache configuration saves compared with
+    /// another, over the selected visits that were loaded with both.
     pub(crate) fn saved(&self, from: &Self, view: View) -> Option<Saved> {
         let of_view = self.wall_ns.iter().filter(|(key, _)| view.has(key));
         let both = of_view.filter_map(|(key, new)| Some((key, *from.wall_ns.get(key)?, *new)));
@@ -347,8 +348,9 @@ impl LinkLoads {
         self.columns.iter().find(|(name, _)| name.kind == kind).map(|(_, loads)| loads)
     }
 
-    /// Returns the page loads with a cache configuration, or those with another one of equal counts
-    /// of requests. Counts are compared in the pass that counted all of them.
+    /// Returns the page loads with a cache configuration over this link; if it was not measured,
+    /// those with another one that took equally many requests and bytes from the origin. Counts are
+    /// compared in the pass that counted all of them.
     pub(crate) fn or_equal<'a>(
         &'a self,
         name: &ColumnName,

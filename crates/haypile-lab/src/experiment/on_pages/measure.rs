@@ -26,7 +26,8 @@ const PACKET_BYTES: u64 = 1448;
 const RESEND_AFTER: Duration = Duration::from_millis(200);
 const MOST_LOSSES: i32 = 6;
 
-/// The settings that all page loads of a run share.
+/// The settings that all page loads of a run share: the web site, the order of visits, the
+/// directories of disk caches, and the loader.
 pub(crate) struct PageRun<'a> {
     pub(crate) site: &'a Site,
     pub(crate) site_name: &'a str,
@@ -123,8 +124,8 @@ impl PageRun<'_> {
         &disk.unwrap_or(&self.disks[0]).directory
     }
 
-    /// Returns the rows of results for measured page loads; `row` makes a blank row for a page and
-    /// a visit.
+    /// Returns a result row for each measured page load, or one row with the error; `row` makes a
+    /// blank row for a page and a visit.
     pub(crate) fn rows(
         &self,
         measured: &Measured,

@@ -9,8 +9,9 @@ use haypile_measure::statistics::{Effect, Interval};
 /// An interval whose ends differ by more than this factor of the time says nothing.
 const MAX_INTERVAL_FACTOR: f64 = 5.0;
 
-/// The smallest number of measured pages that allow a statement about other pages. From 20 on, the
-/// interval of a jackknife over pages contains the true value in 93 of 100 tests.
+/// The smallest number of measured pages from which a statement about the load time of other,
+/// similar pages is made. From 20 on, the interval of a jackknife over pages contains the true
+/// value in 93 of 100 tests.
 pub(crate) const FEWEST_PAGES: usize = 20;
 
 /// The beginning of the interval of pages like these.
@@ -26,7 +27,7 @@ pub(super) struct PairedLoad<'a> {
     pub(super) times: (f64, f64),
 }
 
-/// The part of the time of page loads that a cache saves.
+/// The share of the load time that a cache saves, for the measured pages and for pages like them.
 #[derive(Clone, Debug)]
 pub(crate) struct Saved {
     /// The effect on these pages: loaded again, how different would it be? A block is one observation: a disturbance of
@@ -37,8 +38,8 @@ pub(crate) struct Saved {
 }
 
 impl Saved {
-    /// Returns the part of the page loads' time that a cache saves; `None` without loads. One
-    /// interval is over blocks, the other over pages.
+    /// Returns the share of the load time that a cache saves; `None` without loads. One interval is
+    /// over blocks, the other over pages.
     pub(super) fn of<'a>(loads: impl Iterator<Item = PairedLoad<'a>>) -> Option<Self> {
         let loads: Vec<PairedLoad<'_>> = loads.collect();
         let blocks: BTreeSet<_> = loads.iter().map(|load| load.block).collect();
@@ -58,13 +59,13 @@ impl Saved {
         Some(Self { these: Effect::of_sums(&these).ok()?, like_these })
     }
 
-    /// Returns the part of the load time that a cache saves, with its 95 % interval for the
+    /// Returns the share of the load time that a cache saves, with its 95 % interval for the
     /// measured pages where there are enough loads for one.
     pub(crate) fn estimate(&self) -> Estimate {
         estimate(&self.these)
     }
 
-    /// Returns the part of the load time that a cache saves, with its 95 % interval for similar
+    /// Returns the share of the load time that a cache saves, with its 95 % interval for similar
     /// pages; `None` for fewer than [`FEWEST_PAGES`].
     pub(crate) fn of_pages_like_these(&self) -> Option<Estimate> {
         self.like_these.as_ref().map(estimate)

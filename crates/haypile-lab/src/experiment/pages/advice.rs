@@ -5,21 +5,22 @@ use crate::experiment::on_pages::improvement::{ColumnName, LinkLoads, View};
 /// By how much a smaller cache may take longer.
 const MARGIN: f64 = 0.02;
 
-/// The advised size of the disk cache for one storage medium and network link.
+/// The advised size of the disk cache on one storage medium: the smallest whose load time is within
+/// 2 % of the shortest.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Advice {
     pub(super) medium: String,
-    /// The smallest disk cache whose load time is within [`MARGIN`] of the fastest one's.
+    /// The smallest disk cache whose mean load time is at most 2 % above the shortest one.
     pub(super) smallest: ColumnName,
     /// The disk cache with the shortest mean load time on this storage medium.
     pub(super) best: ColumnName,
-    /// The part by which page loads with the smallest advised cache take longer than with the
+    /// The share by which page loads with the smallest advised cache take longer than with the
     /// fastest: 0.01 is 1 %.
     pub(super) slower: f64,
 }
 
-/// Returns, for each storage medium, the smallest disk cache whose load time is within 2 % of the
-/// best.
+/// Returns, for each storage medium, the smallest disk cache whose mean page load time is at most 2
+/// % above that of the fastest one.
 pub(super) fn advice(link: &LinkLoads, counted: Option<&LinkLoads>) -> Vec<Advice> {
     let names = counted.unwrap_or(link).columns.iter().map(|(name, _)| name);
     let disks: Vec<&ColumnName> = names.filter(|name| name.kind == "disk").collect();

@@ -54,8 +54,8 @@ pub(super) fn find(options: &PagesOptions, host: &dyn Host) -> anyhow::Result<Ve
     Ok(found)
 }
 
-/// Returns the recorded pages in the form in which these browsers can load them, and notes the
-/// differences for the user.
+/// Returns the recorded pages in the form in which these browsers can load them, and notes for the
+/// user in which ways it differs from the recording.
 pub(super) fn replay(site: &Site, browsers: &[Browser], host: &dyn Host) -> anyhow::Result<Site> {
     if let Some(browser) = browsers.iter().find(|browser| !browser.loads_recordings()) {
         bail!(

@@ -21,9 +21,9 @@ pub(super) const KILLED: &str = "killed";
 /// A loader without a sign of life is late.
 const SOON: Duration = Duration::from_mins(1);
 
-/// The name of the count, in rows about killed caches, of distinct storable resources that were
-/// loaded before the kill. `ANSWERING` names those of them that the next process answered from the
-/// cache when it was first asked for them.
+/// The name of the count of distinct storable resources that were loaded before the kill, in the
+/// result rows about killed caches. `ANSWERING` names those of them that the next process answered
+/// from the cache when it was first asked for them.
 pub(super) const STORABLE: &str = "entries_storable";
 pub(super) const ANSWERING: &str = "entries_answering";
 /// Files of entries that a browser found when it started.
@@ -39,7 +39,8 @@ pub(super) struct Victim<'a> {
     pub(super) subject: SubjectId,
     /// The name of the storage medium of the cache, if it has one.
     pub(super) medium: Option<&'a str>,
-    /// Whether the page loader reports the state in which it found its cache.
+    /// Whether the page loader reports the state in which it finds its disk cache after the kill of
+    /// the previous loader.
     pub(super) reports_remains: bool,
     pub(super) start: &'a Start<'a>,
 }

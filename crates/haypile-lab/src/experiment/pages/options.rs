@@ -56,20 +56,20 @@ pub struct PagesOptions {
     /// Number of generated pages
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub pages: u32,
-    /// Requests and weight of generated pages, as a percentile of pages on the web: 10, 25, 50, 75,
-    /// 90
+    /// Number of requests and bytes (weight) of generated pages, as a percentile of pages on the
+    /// web: 10, 25, 50, 75, 90
     #[arg(long, value_name = "PERCENTILE", default_value = "25", value_parser = Percentile::from_str)]
     pub percentile: Percentile,
-    /// Weight of a generated page, instead of the percentile's
+    /// Total bytes of a generated page's resources, instead of those of the percentile
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "percentile")]
     pub weight: Option<ByteSize>,
-    /// Emulated networks over which the pages are loaded
+    /// Emulated networks (links) over which the pages are loaded, as listed below
     #[arg(long, value_name = "LINKS", value_delimiter = ',', default_value = "wifi", value_parser = link)]
     pub links: Vec<LinkProfile>,
-    /// Sizes of the disk cache; also in per cent of the pages' working set, as in 50%
+    /// Sizes of the disk cache to measure; also in per cent of the pages' working set, as in 50%
     #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = "6MB,10MB,100MB,300MB,1GB", value_parser = DiskSize::from_str)]
     pub sizes: Vec<DiskSize>,
-    /// Size of the memory cache, in all configurations that have one
+    /// Size of the memory cache, in all cache configurations that have one
     #[arg(long, value_name = "SIZE", default_value = "51200KiB", value_parser = size)]
     pub memory: ByteSize,
     /// Medium for the disk cache; repeat the option to compare media [default: --directory]
@@ -82,10 +82,10 @@ pub struct PagesOptions {
     /// Protocol: h1 is HTTP/1.1, h2 is HTTP/2 with one connection to a host
     #[arg(long, value_name = "PROTOCOL", default_value = "h1", value_enum)]
     pub protocol: Protocol,
-    /// Number of connections to a host, over HTTP/1.1
+    /// Number of connections that the loader opens to a host, over HTTP/1.1
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub connections: u16,
-    /// Separate the cache by top-level site, as browsers do
+    /// Keep cached resources apart by the site of the page that loads them, as browsers do
     #[arg(long)]
     pub partition: bool,
     /// Also load the pages in these browsers, with their own caches: chromium, firefox, or a
@@ -103,7 +103,8 @@ pub struct PagesOptions {
     /// is written, and count what is left of the cache
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub kills: u32,
-    /// Also print the smallest size within 2 % of the best, for each medium and link
+    /// Also print, for each medium and link, the smallest disk cache whose load time is within 2 %
+    /// of the best
     #[arg(long)]
     pub advise: bool,
     /// Options that all experiments share.

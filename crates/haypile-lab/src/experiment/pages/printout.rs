@@ -13,8 +13,8 @@ use crate::experiment::on_pages::improvement::{
 };
 use crate::report::table::NOTHING;
 
-/// Returns the table of load time that caches save over each link, the times behind it, advice, and
-/// the entries that survived kills.
+/// Returns the tables of the experiment `pages`: the load time that caches save over each network
+/// link, the times behind it, advice on sizes, and the entries that survived kills.
 pub(crate) fn printout(samples: &[Sample], memory_bytes: u64, is_advised: bool) -> Printout {
     let links = links(samples);
     let counted = links.iter().find(|link| link.link == UNSHAPED);
@@ -127,8 +127,8 @@ fn of_source(samples: &[Sample]) -> Printout {
     printout
 }
 
-/// Returns the load time that one cache configuration saves compared with another, as the text of a
-/// table's cell.
+/// Returns the share of the load time that one cache configuration saves compared with another, as
+/// the text of a table's cell.
 pub(super) fn cell(
     baseline: Option<&ColumnLoads>,
     found: Option<(&ColumnLoads, Option<&ColumnName>)>,

@@ -9,8 +9,9 @@ use haypile_measure::result::Parameters;
 
 use super::job::Replay;
 
-/// Returns a case of the experiment `replay` for each of these capacities, in per cent of the total
-/// size of the trace's distinct keys' values. `name` is the trace's name in results.
+/// Returns the cases of the experiment `replay`, one for each of these cache capacities, in per
+/// cent of the total size of the values of the trace's distinct keys. `name` is the trace's name in
+/// results.
 pub fn cases(name: &str, replay: Replay, percents: &[f64], seed: u64) -> Vec<Case> {
     let replay = Rc::new(replay);
     let case = |&percent: &f64| {

@@ -38,10 +38,10 @@ pub struct ResourcesOptions {
     /// Emulated networks over which the list is loaded; haypile lab pages --help lists them
     #[arg(long, value_name = "LINKS", value_delimiter = ',', default_value = "unshaped", value_parser = link)]
     pub links: Vec<LinkProfile>,
-    /// Size of the memory cache
+    /// Size of the memory cache in which the loader keeps resources
     #[arg(long, value_name = "SIZE", default_value = "51200KiB", value_parser = size)]
     pub memory: ByteSize,
-    /// Size of the disk cache
+    /// Size of the disk cache in which the loader keeps resources
     #[arg(long, value_name = "SIZE", default_value = "100MB", value_parser = disk_size)]
     pub size: ByteSize,
     /// Leave out the waits between resources (for scripts and timers) that a HAR file records

@@ -18,7 +18,7 @@ Examples:
   haypile lab scale --threads 1,2,4,8 --processes 1 --subjects memory,moka
   haypile lab scale --case overwrite --threads 1 --processes 1,2,4 --subjects file,lmdb")]
 pub struct ScaleOptions {
-    /// Cases to measure, as in haypile lab micro
+    /// Kinds of operation (cases) to measure, as in haypile lab micro
     #[arg(long, short, value_name = "CASES", value_delimiter = ',')]
     #[arg(default_value = "get-hit,overwrite")]
     pub case: Vec<CaseKind>,
@@ -28,13 +28,13 @@ pub struct ScaleOptions {
     /// Numbers of processes with one thread each [default: 1, 2, 4 and so on, up to the processors]
     #[arg(long, value_name = "PROCESSES", value_delimiter = ',')]
     pub processes: Vec<u32>,
-    /// Number of keys
+    /// Number of distinct keys among which the operations choose
     #[arg(long, value_name = "KEYS", default_value_t = 100_000)]
     pub keys: u32,
     /// Size of each value that the measured caches store, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 160)]
     pub value_bytes: u32,
-    /// Number of operations of each worker in one measurement
+    /// Number of operations of each worker (thread or process) in one measurement
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1_000_000)]
     pub operations: u32,
 }

@@ -9,8 +9,8 @@ use super::{KILLED, NAME, SearchOptions};
 /// Subjects that leave nothing when their process is killed.
 const NOT_IN_FILES: &[&str] = &["memory", "none"];
 
-/// Returns the cases of the experiment `search`, in the order of the options; each once more after
-/// a kill, if the user asked for that.
+/// Returns the cases of the experiment `search`: one for each number of entries and fill level, and
+/// each once more after a kill, if the user asked for that.
 pub fn cases(options: &SearchOptions, seed: u64) -> Vec<Case> {
     let of_entries = |&entries: &u32| {
         options.fill.iter().map(move |&percent| {

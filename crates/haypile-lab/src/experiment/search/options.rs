@@ -22,7 +22,7 @@ Examples:
   haypile lab search --http --killed --subjects necko:memory,size=500MB,necko:disk,memory,file \
       --entries 10000 -n 1000")]
 pub struct SearchOptions {
-    /// Number of entries that the cache is sized for
+    /// Number of entries for which the measured cache has capacity
     #[arg(
         long,
         value_name = "ENTRIES",
@@ -31,15 +31,15 @@ pub struct SearchOptions {
     )]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ENTRIES)))]
     pub entries: Vec<u32>,
-    /// Percentage of these entries that the cache holds
+    /// Percentage of --entries that the cache holds when keys are looked up
     #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_value = "0,50,100")]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=100))]
     pub fill: Vec<u8>,
-    /// Size of values in bytes
+    /// Size of each value that the measured caches store, in bytes
     #[arg(long, value_name = "BYTES", default_value = "160")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1 << 30))]
     pub value_bytes: u32,
-    /// Number of lookups in one measurement
+    /// Number of lookups (reads of a key) in one measurement
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1_000_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub operations: u32,

@@ -55,9 +55,9 @@ impl<'a> Session<'a> {
         Ok(Self { run, host, options, results: None, samples: Vec::new(), all: None })
     }
 
-    /// Begins the run of an experiment: warns of conditions on this machine that disturb
-    /// measurements, and writes the row that describes the run. `all` is the number of samples of a
-    /// complete run, where it is known.
+    /// Begins the run of an experiment: warns if the state of this machine (such as its load)
+    /// disturbs measurements, and writes the row that describes the run to the file of results.
+    /// `all` is the number of samples of a complete run, where it is known.
     ///
     /// # Errors
     ///
@@ -141,8 +141,8 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Separates the interruption of a measurement, which ends the run, from a failure, whose text
-/// becomes a result.
+/// Separates the two errors of a measurement: an interruption by the user, which ends the run, and
+/// a failure, whose text becomes a result.
 pub(crate) fn attempt<T>(
     outcome: Result<T, impl Into<Failure>>,
 ) -> Result<Result<T, String>, Interrupted> {

@@ -20,17 +20,18 @@ pub struct RunOptions {
     /// prints; options on the command line take precedence [default: the experiment's own]
     #[arg(long, value_name = "FILE.toml")]
     pub experiment: Option<PathBuf>,
-    /// Use the options of the experiment file that make a run as short as is meaningful
+    /// Make the run as short as is meaningful, by the options that the experiment file has for that
     #[arg(long)]
     pub quick: bool,
-    /// Seed of all random choices: keys, operations, contents and orders
+    /// Seed of all random choices of a run: keys, operations, contents, and the order of
+    /// measurements
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
     /// Directory for the files of caches: /dev/shm, or one on the disk to measure; the files are
     /// removed at the end [default: the system's directory for temporary files]
     #[arg(long, short, value_name = "DIRECTORY")]
     pub directory: Option<PathBuf>,
-    /// Seconds without output after which a measuring process is an error
+    /// Seconds without output after which a measuring process counts as failed
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
     pub timeout: Duration,
     /// Append each result to this file as soon as it is measured, as a line of JSON
@@ -39,7 +40,7 @@ pub struct RunOptions {
     /// Print the results as JSON
     #[arg(long)]
     pub json: bool,
-    /// Print the figures of the tables as JSON, with all digits
+    /// Print the figures of the result tables as JSON, with all digits
     #[arg(long, conflicts_with = "json")]
     pub findings: bool,
 }

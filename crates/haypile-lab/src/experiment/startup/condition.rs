@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// A condition under which a command is started: with its cache, without it, or as one of two
-/// commands.
+/// A condition under which a command is started: with its full or empty cache, without the cache,
+/// or as one of two commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Condition {
     /// The command with its cache, which is full.
@@ -37,8 +37,8 @@ impl Condition {
     /// cache, or with an empty one.
     pub(super) const LACKING: [Self; 2] = [Self::Off, Self::Fill];
 
-    /// Returns the name of the condition of starts (with the cache, without it, and so on) in
-    /// results.
+    /// Returns the name that results have for this condition of starts: `with` (with the full
+    /// cache), `off` (without the cache), `A` and so on.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::With => "with",
@@ -51,8 +51,8 @@ impl Condition {
         }
     }
 
-    /// Returns the condition of starts that the control repeats; any other condition is returned
-    /// unchanged.
+    /// Returns the condition that the control (the same starts measured once more) repeats: the
+    /// full cache, or the first command; another condition is returned unchanged.
     pub(super) fn repeated(self) -> Self {
         match self {
             Self::Again => Self::With,
@@ -61,8 +61,8 @@ impl Condition {
         }
     }
 
-    /// Returns the condition's name for the user's commands before and after a start; they see the
-    /// control as the condition that it repeats.
+    /// Returns the condition's name (such as `with` or `off`) for the user's commands before and
+    /// after a start, to which the control looks like the condition that it repeats.
     pub(super) fn in_hooks(self) -> &'static str {
         self.repeated().name()
     }
@@ -72,12 +72,14 @@ impl Condition {
         matches!(self, Self::With | Self::Again)
     }
 
-    /// Whether this condition of starts is the reference, with which all others are compared.
+    /// Whether starts of all other conditions are compared with those of this one: the full cache,
+    /// or the first of two commands.
     pub(super) fn is_reference(self) -> bool {
         matches!(self, Self::With | Self::First)
     }
 
-    /// Whether this condition of starts is the control, which repeats the reference.
+    /// Whether this condition is the control: the full cache or the first command once more, to
+    /// show how much equal starts differ.
     pub(super) fn is_control(self) -> bool {
         matches!(self, Self::Again | Self::FirstAgain)
     }

@@ -9,8 +9,8 @@ use super::condition::Condition;
 use super::figures::{READY, SETTLED, START_FIGURES, WALL_FIGURES};
 use super::row::is_watched;
 
-/// The samples of one command's starts, warm or cold, under its conditions (with and without its
-/// cache); or of two commands.
+/// The samples of all starts of one command, warm or cold, by condition (such as with and without
+/// its cache); or those of two compared commands.
 #[derive(Clone, Debug)]
 pub(super) struct StartCase<'a> {
     pub(super) name: &'a str,
@@ -30,23 +30,24 @@ pub(super) struct StartCase<'a> {
 pub(super) struct Difference {
     pub(super) condition: Condition,
     pub(super) figure: &'static Figure,
-    /// The figure under the condition minus the figure under the reference, within blocks: median
-    /// and interval.
+    /// The difference of the figure (such as the start time) in a block: under the condition minus
+    /// under the reference; its median and interval over all blocks.
     pub(super) later: MedianInterval,
-    /// The mean of the differences between condition and reference within blocks, which a few slow
-    /// starts can change.
+    /// The mean over all blocks of the figure under the condition minus that under the reference,
+    /// which a few slow starts can change.
     pub(super) mean: f64,
     pub(super) verdict: StartVerdict,
-    /// The median difference divided by the figure's median under the condition: the part of the
-    /// figure that the cache saves.
+    /// The median difference from the reference (the full cache), divided by the figure's median
+    /// under the condition: the share of the figure that the cache saves.
     pub(super) saved: Option<f64>,
-    /// The median difference divided by the figure's median under the reference.
+    /// The median difference from the reference, divided by the figure's median under the
+    /// reference: 0.1 is 10 % more than, for example, the first of two commands.
     pub(super) change: Option<f64>,
 }
 
 impl Difference {
-    /// Returns the part of the figure (such as the start time) that the cache saves; `None` for the
-    /// control, which has the same cache, and for two commands.
+    /// Returns the share of the figure (such as the start time) that the cache saves; `None` for
+    /// the control, which has the same cache, and for two commands.
     pub(super) fn saved_by_cache(&self) -> Option<f64> {
         self.saved.filter(|_| matches!(self.condition, Condition::Off | Condition::Fill))
     }
@@ -58,7 +59,8 @@ impl Difference {
     }
 }
 
-/// The verdict on whether a difference between starts is significant.
+/// The verdict on whether starts under a condition differ from those under the reference:
+/// significant, not significant, too few blocks and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StartVerdict {
     /// The interval leaves 0 out, and no other variant applies.
@@ -78,7 +80,8 @@ pub(super) enum StartVerdict {
 }
 
 impl StartVerdict {
-    /// Returns the name of this verdict on a difference, for people and for JSON results.
+    /// Returns the words for this verdict in tables and JSON results, such as `significant` or `too
+    /// few blocks`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Significant => "significant",
@@ -91,8 +94,8 @@ impl StartVerdict {
         }
     }
 
-    /// Returns whether the difference between starts is shown to be significant; `None` if the
-    /// measurements do not decide.
+    /// Returns whether starts under a condition are shown to differ from those under the reference;
+    /// `None` if the measurements do not decide.
     pub(super) fn is_significant(self) -> Option<bool> {
         match self {
             Self::Significant => Some(true),
@@ -333,7 +336,7 @@ impl<'a> StartCase<'a> {
     }
 
     /// Returns notes for users on facts about the starts of each condition that the medians do not
-    /// show.
+    /// show, such as a slow first start.
     pub(super) fn notes(&self) -> Vec<String> {
         let all =
             self.by_condition.iter().flat_map(|(_, samples)| samples.iter().copied()).collect();

@@ -15,8 +15,8 @@ const TRIES: usize = 3;
 const NEAR: f64 = 0.05;
 
 impl Measuring<'_, '_> {
-    /// Records timelines of further starts under each condition, warm and cold, and keeps the start
-    /// that is nearest to the median of the timed ones.
+    /// Records the processes of further starts over time, under each condition, warm and cold, and
+    /// keeps the start whose time is nearest to the median of the timed ones.
     ///
     /// # Errors
     ///

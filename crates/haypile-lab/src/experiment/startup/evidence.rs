@@ -6,13 +6,15 @@ use haypile_measure::meter::Residency;
 
 use crate::experiment::cold::{Cold, ColdFiles};
 
-/// The files of a cache, which show whether a started program used it.
+/// The files of the measured cache, whose reading or change shows that a started program used the
+/// cache.
 #[derive(Debug)]
 pub(super) struct Evidence {
     paths: Vec<PathBuf>,
 }
 
-/// The result of a check whether a started program used its cache.
+/// The result of a check whether a started program read its cache's files: read, unread, empty, or
+/// unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     /// A start read the cache.
@@ -46,8 +48,8 @@ impl Evidence {
         files
     }
 
-    /// Returns the state of the cache's files (sizes and times), which differs after a command has
-    /// changed any of them.
+    /// Returns the state of the cache's files (paths, sizes and times), which is another one after
+    /// a command has changed any of them.
     pub(super) fn state(&self) -> CacheState {
         CacheState(self.files().metadata())
     }

@@ -25,7 +25,7 @@ const TOLD: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CallDifference {
     pub(super) kind: &'static str,
-    /// The condition without the cache, or with an empty one, that is compared with the full cache.
+    /// The condition that is compared with the full cache: without the cache, or with an empty one.
     pub(super) condition: Condition,
     /// The number of system calls of this kind in the start without the cache, and in the start
     /// with it.
@@ -61,8 +61,8 @@ pub(super) fn sum_of(case: &StartCase<'_>, kinds: &[&str]) -> Option<[u64; 2]> {
     Some([other, with].map(|it| kinds.iter().map(|kind| it.calls.of(kind)).sum()))
 }
 
-/// Returns the differences in system calls between a start with the cache and one without it, the
-/// largest first.
+/// Returns, for each kind of system call, how many a start makes without the cache and with it, the
+/// largest difference first.
 pub(super) fn differences(case: &StartCase<'_>) -> Vec<CallDifference> {
     let Some((condition, other, with)) = pair(case) else { return Vec::new() };
     let of_kind = |kind| {
@@ -136,8 +136,8 @@ pub(super) fn sentences(case: &StartCase<'_>) -> Vec<String> {
     texts
 }
 
-/// Returns warnings that a program started without its cache seems to have another cache of its
-/// own.
+/// Returns warnings that the program, started without the measured cache, seems to have another
+/// cache of its own.
 pub(super) fn own_cache(case: &StartCase<'_>) -> Vec<String> {
     let off = case.calls(Condition::Off);
     let texts = off.into_iter().flat_map(|calls| &calls.own_cache);

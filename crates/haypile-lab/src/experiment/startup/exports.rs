@@ -10,20 +10,21 @@ use haypile_measure::result::Sample;
 use super::{hyperfine, printout, timelines};
 use crate::experiment::Host;
 
-/// Command-line options for files that are written in addition to the results.
+/// Command-line options for files that are written in addition to the results: a timeline, tables
+/// in Markdown, and times in hyperfine's JSON.
 #[derive(Clone, Debug, Args)]
 #[command(about = None, long_about = None)]
 pub struct ExportOptions {
-    /// File for a picture of the processes over time, side by side for each condition
+    /// File for a picture (SVG) of the started processes over time, side by side for each condition
     #[arg(long, value_name = "FILE.svg")]
     pub timeline: Option<PathBuf>,
-    /// File for the tables as Markdown
+    /// File for the tables of results as Markdown
     #[arg(long, value_name = "FILE.md")]
     pub export_markdown: Option<PathBuf>,
-    /// File for the times in the JSON format of hyperfine
+    /// File for the times of all starts in the JSON format of hyperfine
     #[arg(long, value_name = "FILE.json")]
     pub export_hyperfine: Option<PathBuf>,
-    /// Version of that format: 1, or that of hyperfine 2.0
+    /// Version of hyperfine's JSON format in that file: 1, or that of hyperfine 2.0
     #[arg(long, value_name = "VERSION", default_value = "1", value_enum)]
     pub hyperfine_schema: HyperfineSchema,
 }

@@ -65,13 +65,14 @@ pub(super) struct Measuring<'a, 's> {
     output: String,
 }
 
-/// A failure that ends the measurement of a command's starts.
+/// A failure that ends the measurement of a command's starts: the user has interrupted it, or a
+/// start or a command around it failed.
 pub(super) enum Failure {
     Interrupted,
     Failed(String),
 }
 
-/// The result of starting a command once, with the load of the machine before and after.
+/// The result of starting a command once: its report, when it ran, and how busy the machine was.
 pub(super) struct Measured {
     pub(super) report: StartReport,
     pub(super) residency: Option<Residency>,
@@ -147,9 +148,9 @@ impl<'a, 's> Measuring<'a, 's> {
         }
     }
 
-    /// Watches one start of the command under each condition, then measures warm and, if asked for,
-    /// cold starts. Each block has warm and cold starts, so that a change of the machine affects
-    /// both.
+    /// Watches one start of the command under each condition (such as without its cache), then
+    /// measures warm and, if asked for, cold starts. Each block has warm and cold starts, so that a
+    /// change of the machine affects both.
     ///
     /// # Errors
     ///

@@ -65,7 +65,7 @@ pub struct StartupOptions {
     /// are here]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "command")]
     pub preset: Vec<Preset>,
-    /// Name of the case in results [default: the program's name]
+    /// Name under which results keep the measurement of this program [default: the program's name]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Environment variable of the conditions with the cache, NAME=VALUE; repeat the option for
@@ -88,29 +88,29 @@ pub struct StartupOptions {
     /// Keep all environment variables of this program
     #[arg(long)]
     pub keep_env: bool,
-    /// Command to run once, before everything else
+    /// Command to run once, before all starts of the program
     #[arg(long, value_name = "COMMAND")]
     pub setup: Option<String>,
-    /// Command to run before each start, untimed
+    /// Command to run before each start of the program, untimed
     #[arg(long, value_name = "COMMAND")]
     pub prepare: Option<String>,
-    /// Command to run after each start
+    /// Command to run after each start of the program
     #[arg(long, value_name = "COMMAND")]
     pub conclude: Option<String>,
     /// Command that fills the cache [default: an untimed start with the cache]
     #[arg(long, value_name = "COMMAND")]
     pub prime: Option<String>,
-    /// Command that empties the cache; adds the condition 'fill'
+    /// Command that empties the cache; adds starts with an empty cache (condition 'fill')
     #[arg(long, value_name = "COMMAND")]
     pub clear: Option<String>,
-    /// Command that succeeds if the last start used the cache
+    /// Command whose exit status 0 confirms that the last start used the cache
     #[arg(long, value_name = "COMMAND")]
     pub verify: Option<String>,
     /// File or folder of the cache, which shows whether starts read and write the cache; repeat the
     /// option for others
     #[arg(long, value_name = "PATH")]
     pub cache: Vec<String>,
-    /// Signal that the program is ready, one of those below
+    /// Signal by which the started program counts as ready, one of those below
     #[arg(long, value_name = "SIGNAL", default_value = "exit")]
     pub ready: String,
     /// Seconds without work after which a program that keeps running counts as settled
@@ -120,7 +120,7 @@ pub struct StartupOptions {
     /// it ends
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "1")]
     pub grace: Duration,
-    /// Print how the starts differ in system calls, files and programs
+    /// Print how starts with and without the cache differ in system calls, files and programs
     #[arg(long)]
     pub explain: bool,
     /// Also measure starts with files dropped from memory: those that a start was seen to use,
@@ -131,13 +131,15 @@ pub struct StartupOptions {
     /// Further file or folder that --cold drops
     #[arg(long, value_name = "PATH")]
     pub cold_path: Vec<String>,
-    /// Cache in a file; the time from its first to its last operation is measured too
+    /// Cache in a file; in each start, the time from the first to the last operation on it is
+    /// measured too
     #[arg(long, value_name = "file:PATH")]
     pub span: Option<String>,
-    /// Program, path or $VARIABLE that the measurement needs, and how to get it
+    /// Program, path or $VARIABLE that the measurement needs, and a hint on how to get it
     #[arg(long, value_name = "PROGRAM=HINT")]
     pub requires: Vec<String>,
-    /// Number of blocks: each block starts each condition once; fewer than 6 give no intervals
+    /// Number of blocks: each block starts the program once under each condition, such as without
+    /// the cache; fewer than 6 give no intervals
     #[arg(long, short, value_name = "N", default_value = "20", value_parser = count)]
     pub blocks: u64,
     /// Largest number of processes of a start at the same time; more are an error

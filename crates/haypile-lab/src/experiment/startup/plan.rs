@@ -49,7 +49,8 @@ const SWITCHES: [&str; 6] = [
 /// letters and digits are harmless as well.
 const HARMLESS: &str = "/._-+@=";
 
-/// The plan of measuring the starts of commands: command lines, environment variables and files.
+/// The plan of measuring the starts of one or two commands: their command lines, environment
+/// variables and files, and the user's commands around them.
 #[derive(Clone, Debug)]
 pub(super) struct StartPlan {
     pub(super) name: String,
@@ -83,7 +84,8 @@ pub(super) struct StartPlan {
     pub(super) cache: Vec<PathBuf>,
     pub(super) cold_paths: Vec<PathBuf>,
     pub(super) span: Option<PathBuf>,
-    /// Settings of the starts that results keep as parameters, in addition to the commands.
+    /// Settings of the starts (such as the shell) that result rows keep as parameters, in addition
+    /// to the commands.
     pub(super) settings: Parameters,
     /// Environment variables of this program that the started commands do not get.
     pub(super) removed: Vec<String>,
@@ -95,7 +97,8 @@ pub(super) struct StartPlan {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Schedule {
     pub(super) blocks: u64,
-    /// Number of untimed starts of each command before the timed ones; the first is watched.
+    /// Number of untimed starts of each command before the timed ones; during the first, its
+    /// processes are listed.
     pub(super) warmup: u64,
     pub(super) cold: Option<Cold>,
     pub(super) settle: Option<Duration>,

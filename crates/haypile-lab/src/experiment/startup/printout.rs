@@ -15,8 +15,8 @@ use crate::report::table::Table;
 /// of other programs.
 const MIN_WINDOW_NS: u64 = 200_000_000;
 
-/// Returns the tables of the measured starts of each command, warm and cold; if `explains`, with
-/// all known causes of the differences.
+/// Returns the tables of the measured starts of each command, warm and cold; if `explains`, also
+/// their differences in system calls, files and programs.
 pub(super) fn printout(samples: &[Sample], explains: bool) -> Printout {
     let mut printout = Printout::default();
     let all = cases(samples);
@@ -82,7 +82,8 @@ fn of_case(case: &StartCase<'_>, all: &[StartCase<'_>]) -> Printout {
     printout
 }
 
-/// Returns notes that a reader of the figures of one command's starts has to know.
+/// Returns notes for a reader of the times of one command's starts, such as that the use of the
+/// cache was not verified.
 pub(super) fn notes(case: &StartCase<'_>) -> Vec<String> {
     let mut notes: Vec<String> = source::note(case.name).into_iter().collect();
     let reference = case.samples(case.reference());

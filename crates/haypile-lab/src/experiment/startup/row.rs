@@ -16,14 +16,15 @@ use crate::experiment::parameters;
 /// The parameter of starts that are watched or traced, and are none of the measurement.
 const WATCHED: &str = "watched";
 
-/// Marks the result row of a start that was watched or traced, and so is not part of the
-/// measurement.
+/// Marks the result row of a start whose processes were listed or whose system calls were traced,
+/// and which therefore is not part of the timed measurement.
 pub(super) fn watched(mut sample: Sample) -> Sample {
     sample.parameters.insert(WATCHED.to_owned(), json!(true));
     sample
 }
 
-/// Whether a result row is of a start that was watched or traced, and not timed.
+/// Whether a result row is of a start whose processes were listed or whose system calls were
+/// traced, instead of a timed one.
 pub(super) fn is_watched(sample: &Sample) -> bool {
     sample.parameters.contains_key(WATCHED)
 }

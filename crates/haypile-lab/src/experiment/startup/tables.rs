@@ -44,8 +44,8 @@ fn with_spread(figure: &Figure, estimate: &Estimate) -> String {
     }
 }
 
-/// Returns the table of differences between starts under each condition and the reference; `None`
-/// if nothing can be compared.
+/// Returns the table of differences between starts under each condition and the reference (the full
+/// cache, or the first command); `None` if nothing can be compared.
 pub(super) fn differences(case: &StartCase<'_>) -> Option<Table> {
     let is_nothing = |condition, figure| {
         case.estimate(condition, figure).is_none_or(|estimate| estimate.value <= 0.0)

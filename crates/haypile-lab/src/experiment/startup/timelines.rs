@@ -10,7 +10,7 @@ use super::difference::{StartCase, cases};
 use super::figures::READY;
 use crate::report::chart::{Chart, Course, Form, Picture, Timelines, slug};
 
-/// Returns a picture of the processes over time for each command: warm starts with and without the
+/// Returns a picture for each command of its processes over time: warm starts with and without the
 /// cache side by side, and cold ones below.
 pub(super) fn figures<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<Picture> {
     let samples: Samples<'a> = samples.into_iter().collect();

@@ -46,39 +46,41 @@ Examples:
 )))]
 #[command(mut_arg("timeout", |arg| arg.default_value("30")))]
 pub struct TortureOptions {
-    /// Caches: file, or file: with options other than path and size; memcached or redis, for the
-    /// case invalidate; or those of --rivals [default: file]
+    /// Caches to test: file, or file: with options other than path and size; memcached or redis,
+    /// for the case invalidate; or those of --rivals [default: file]
     #[arg(value_name = "SUBJECT")]
     pub subjects: Vec<SubjectSpec>,
     /// Number of kills in each of the cases keep, evict and invalidate [default: 1000; 40 with
     /// --quick]
     #[arg(long, value_name = "N", value_parser = count)]
     pub kills: Option<u64>,
-    /// Size of the caches [default: 32MiB; 4MiB with --quick]
+    /// Size of each tested cache [default: 32MiB; 4MiB with --quick]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<ByteSize>,
-    /// Cases, separated by commas [default: keep,evict,stop,all,compute,invalidate]
+    /// Kinds of test (cases) to run, separated by commas [default:
+    /// keep,evict,stop,all,compute,invalidate]
     #[arg(long, value_name = "CASES", value_delimiter = ',')]
     pub case: Vec<TortureCase>,
-    /// Number of concurrent writers, or of clients in the case invalidate; all but one of them are
-    /// killed
+    /// Number of processes that write at the same time, or of clients in the case invalidate; all
+    /// but one of them are killed
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u64).range(2..=64))]
     pub writers: u64,
-    /// Number of concurrent readers
+    /// Number of processes that read the cache at the same time
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u64).range(1..=64))]
     pub readers: u64,
-    /// Seconds for which a writer is stopped [default: 2; 0.2 with --quick]
+    /// Seconds for which a writing process is stopped (SIGSTOP) each time [default: 2; 0.2 with
+    /// --quick]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub stop: Option<Duration>,
-    /// Give processes this number of boot ids in turn, as separate containers have; needs a build
-    /// with --features test-hooks
+    /// Give the test's processes this number of boot ids in turn, as separate containers have;
+    /// needs a build with --features test-hooks
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u64).range(0..=64))]
     pub boots: u64,
     /// Let the clients of the case invalidate write what they read from the database to the cache
     /// without a lease, as most programs do
     #[arg(long)]
     pub no_leases: bool,
-    /// Runners of further caches
+    /// Programs (runners) through which further caches can be tested
     #[arg(long, value_name = "PROGRAM")]
     pub rivals: Vec<PathBuf>,
     /// Options that all experiments share.

@@ -11,7 +11,8 @@ use crate::experiment::on_caches::table::written;
 
 const NOTHING: &str = "-";
 
-/// Returns a table with a row for each torture case and cache, with errors below.
+/// Returns the table of the experiment `torture`, with a row for each cache and case (such as
+/// killed writers), and errors below.
 pub(super) fn printout(samples: &[Sample], unsupported: &[(SubjectSpec, TortureCase)]) -> Printout {
     let header = [
         "Case",

@@ -48,14 +48,15 @@ impl Workload {
         if self == Self::Proof { 1 } else { EXECUTIONS }
     }
 
-    /// Whether every key of the workload is read and compared before the timed part. `proof`
-    /// depends on which keys were used and how often, so that reading them would change its result.
+    /// Whether every key of this workload is read and its value compared before the timed part.
+    /// `proof` depends on which keys were used and how often, so that reading them would change its
+    /// result.
     pub fn verifies_before(self) -> bool {
         self != Self::Proof
     }
 
-    /// Returns the number of operations by which RelStorage divides the time of one execution: the
-    /// keys that `read` reads, or the keys that the others set.
+    /// Returns the number by which RelStorage divides the time of one execution of this workload:
+    /// that of the keys that `read` reads, or that the others set.
     pub fn source_operations(self, groups: &Groups) -> u64 {
         match self {
             Self::Read => groups.slots() as u64,

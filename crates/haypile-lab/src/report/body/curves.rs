@@ -12,7 +12,8 @@ use super::super::chart::{Chart, Lines, Picture, Series, Spot, Ticks, slug};
 use super::super::number::count;
 use super::figures::beyond;
 
-/// A numeric parameter of cases, as the horizontal axis of a line chart.
+/// A numeric parameter of measured cases, such as the size of values, as the horizontal axis of a
+/// line chart.
 #[derive(Clone, Copy)]
 pub(crate) struct Over {
     /// The name of the parameter on the horizontal axis, such as `value_bytes`.
@@ -26,7 +27,8 @@ pub(crate) struct Over {
 pub(crate) const VALUE_BYTES: Over =
     Over { parameter: "value_bytes", label: "size of a value", unit: Unit::Bytes };
 
-/// Returns a line of a chart for each cache in these cases; `suffix` is added to the cache's name.
+/// Returns a line of a chart for each cache: its cost (such as processor time) in each of these
+/// cases; `suffix` is added to the cache's name.
 pub(crate) fn series(cases: &[&Case<'_>], over: Over, cost: &Figure, suffix: &str) -> Vec<Series> {
     let of = |(place, label): (usize, &String)| {
         let point = |case: &Case<'_>| {

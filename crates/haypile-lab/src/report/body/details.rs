@@ -11,14 +11,14 @@ use super::figures::{MAX_TABLES, beyond, table};
 /// Most notes of an experiment that are shown.
 const MAX_NOTES: usize = 40;
 
-/// Adds to a section of the report the notes on samples, and a folded table of processor and wall
-/// time for each case.
+/// Adds to a section of the report the notes on facts that medians do not show, and a folded table
+/// of processor and wall time for each case.
 pub(crate) fn details(body: &mut Body, cases: &[Case<'_>], varying: &[String]) {
     details_of(body, cases, varying, [&figure::CPU, &figure::WALL]);
 }
 
-/// Adds to a section of the report the notes on samples, and a folded table of these figures of
-/// processor and wall time for each case.
+/// Adds to a section of the report the notes on facts that medians do not show, and a folded table
+/// of these figures of processor and wall time for each case.
 pub(crate) fn details_of(
     body: &mut Body,
     cases: &[Case<'_>],
@@ -34,8 +34,8 @@ pub(crate) fn details_of(
     }
 }
 
-/// Adds to a section of the report a table of the notes on facts that medians do not show, if there
-/// are some.
+/// Adds to a section of the report a table of notes on facts that medians do not show, such as a
+/// slow first sample, if there are some.
 pub(crate) fn notes(body: &mut Body, cases: &[Case<'_>], varying: &[String]) {
     let mut rows = Vec::new();
     for case in cases {

@@ -18,8 +18,8 @@ pub(crate) const MAX_TABLES: usize = 60;
 /// Two clocks that agree within this part are shown as one.
 const SAME: f64 = 0.02;
 
-/// Returns a bar chart of the caches measured in a case, ranked by `order`, the best first; and a
-/// message about caches that it leaves out.
+/// Returns a bar chart of the caches measured in a case, ranked by the figure `order` (such as
+/// processor time), the lowest first; and a message about caches that it leaves out.
 pub(crate) fn bars(
     case: &Case<'_>,
     title: String,
@@ -155,7 +155,8 @@ pub(crate) fn beyond(number: usize, most: usize) -> Option<usize> {
     number.checked_sub(most).filter(|beyond| *beyond > 0)
 }
 
-/// Returns the table of all results of the caches measured in a case, relative to the cheapest.
+/// Returns the table of all figures of the caches measured in a case, with each cache's `cost`
+/// relative to that of the cheapest one.
 pub(crate) fn table(case: &Case<'_>, title: &str, cost: &Figure, wall: &Figure) -> Table {
     let has_server = has_server(std::slice::from_ref(case));
     let ranking = case.ranking(cost);

@@ -25,10 +25,10 @@ pub(crate) fn is_floor(entrant: &Entrant<'_>) -> bool {
     entrant.samples.first().is_some_and(|sample| FLOORS.contains(&sample.subject.name.as_str()))
 }
 
-/// Returns the costs of the caches measured in a case, the lowest first, and the ratio of the first
-/// two: `memory 97.0 ns (93.0 to 101), file 173 ns (168 to 180); file takes 1.78 times as much as
-/// memory (99 % interval 1.70 to 1.86)`. Subjects are ordered by `cost`, and shown with `shown`,
-/// which is the same figure or its rate.
+/// Returns the costs (such as processor times) of the caches measured in a case, the lowest first,
+/// and the ratio of the first two: `memory 97.0 ns (93.0 to 101), file 173 ns (168 to 180); file
+/// takes 1.78 times as much as memory (99 % interval 1.70 to 1.86)`. Subjects are ordered by
+/// `cost`, and shown with `shown`, which is the same figure or its rate.
 pub(crate) fn of_case(case: &Case<'_>, cost: &Figure, shown: &Figure) -> Option<String> {
     let lead = lead(case, cost)?;
     let ranking = case.ranking(cost);
@@ -91,7 +91,8 @@ fn of_next(first: &str, next: &Next<'_>) -> String {
     }
 }
 
-/// Returns, for each case, the costs of the caches measured in it, after the case's title.
+/// Returns a text for each case: its title, and the costs (such as processor times) of the caches
+/// measured in it.
 pub(crate) fn of_cases<'c>(
     cases: impl Iterator<Item = &'c Case<'c>>,
     varying: &[String],
@@ -103,8 +104,8 @@ pub(crate) fn of_cases<'c>(
     cases.filter_map(of).collect()
 }
 
-/// Returns a table with a row for each case: the cheapest cache, the second, and the verdict on
-/// their difference.
+/// Returns a table with a row for each case: the cache with the lowest `cost`, the one with the
+/// second-lowest, and the verdict on whether they differ.
 pub(crate) fn table<'c>(
     cases: impl Iterator<Item = &'c Case<'c>>,
     varying: &[String],
@@ -152,14 +153,14 @@ pub(crate) fn table<'c>(
     Table::of_numbers(caption, &names, rows).with_text_in(&[1, 2]).with_verdicts(3, tones)
 }
 
-/// Returns the verdict on the difference between a cache's cost and that of the cheapest one, as
-/// text.
+/// Returns as text the verdict on whether a cache's cost (such as processor time) differs from that
+/// of the cheapest cache.
 pub(crate) fn verdict(next: &Next<'_>) -> String {
     next.difference.write(Rule::default(), next.verdict)
 }
 
-/// Returns the 99 % interval on which the verdict on a cost difference is based, as two factors;
-/// `None` without an interval.
+/// Returns as text the 99 % interval of the ratio of two caches' costs, which decides whether they
+/// differ; `None` without an interval.
 pub(crate) fn ends(difference: &Difference) -> Option<String> {
     difference.centre.deciding_interval().map(write_factors)
 }

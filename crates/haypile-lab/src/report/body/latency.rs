@@ -37,8 +37,8 @@ struct Times {
     operations: Operations,
 }
 
-/// Returns charts and a table of the percentiles of latencies, `None` if no sample has any; and
-/// messages about results that are left out.
+/// Returns charts and a table of the percentiles of single operations' latencies, `None` if no
+/// sample has any; and messages about results that are left out.
 pub(crate) fn latencies(samples: &Samples<'_>) -> (Option<Latencies>, Vec<String>) {
     let is_timed = |sample: &&Sample| sample.error.is_none() && sample.latency_ns.is_some();
     if !samples.iter().any(is_timed) {

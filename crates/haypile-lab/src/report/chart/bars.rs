@@ -32,7 +32,8 @@ const MOST_BEYOND: f64 = 3.0;
 const DOT_PX: f64 = 2.2;
 const DOT_LINE_PX: f64 = 3.6;
 
-/// A bar chart of the measured values of caches.
+/// A bar chart with a row for each cache and a bar for each of its measured values, such as
+/// processor and wall time.
 #[derive(Clone, Debug)]
 pub(crate) struct Bars {
     pub(crate) quantity: Quantity,

@@ -62,7 +62,8 @@ pub(in super::super) fn game_table(samples: &Samples<'_>) -> Option<GameTable> {
     (!table.rows.is_empty() || !table.errors.is_empty()).then_some(table)
 }
 
-/// Returns a sentence on whether the cache helps when a game's window is resized.
+/// Returns a sentence on how many times as fast a game draws its window with the cache, after a
+/// restart and after resizes.
 pub(in super::super) fn answer(samples: &Samples<'_>) -> Option<String> {
     let factor = |case| {
         let (drawn, cached) = (wall(samples, case, DRAWN)?, wall(samples, case, CACHED)?);

@@ -51,7 +51,7 @@ pub struct BenchOptions {
     /// The two commands to compare, A and B, each in quotes
     #[arg(value_names = ["A", "B"], num_args = 2)]
     pub commands: Vec<String>,
-    /// Name of the case in results
+    /// Name under which results keep the comparison of the two commands
     #[arg(long, value_name = "NAME", default_value = "two commands")]
     pub name: String,
     /// Run both commands with sh, which understands pipes and redirections
@@ -70,19 +70,19 @@ pub struct BenchOptions {
     /// File that each start reads as its standard input [default: an empty input]
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
-    /// Command to run once, before everything else
+    /// Command to run once, before all starts of A and B
     #[arg(long, value_name = "COMMAND")]
     pub setup: Option<String>,
-    /// Command to run before each start, untimed
+    /// Command to run before each start of A or B, untimed
     #[arg(long, value_name = "COMMAND")]
     pub prepare: Option<String>,
-    /// Command to run after each start
+    /// Command to run after each start of A or B
     #[arg(long, value_name = "COMMAND")]
     pub conclude: Option<String>,
-    /// Command to run once, after everything else
+    /// Command to run once, after all starts of A and B
     #[arg(long, value_name = "COMMAND")]
     pub cleanup: Option<String>,
-    /// Signal that a command is ready, one of those below
+    /// Signal by which a started command counts as ready, one of those below
     #[arg(long, value_name = "SIGNAL", default_value = "exit")]
     pub ready: String,
     /// Seconds without work after which a program that keeps running counts as settled
@@ -93,7 +93,7 @@ pub struct BenchOptions {
     #[arg(long, value_name = "CODES", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u8))]
     pub ignore_failure: Option<Vec<u8>>,
-    /// Number of untimed starts of each command before the first block
+    /// Number of untimed starts of A and of B before the first timed one
     #[arg(long, short, value_name = "N", default_value = "1", value_parser = count)]
     pub warmup: u64,
     /// Number of blocks: each block starts A twice and B once; fewer than 6 give no intervals
@@ -102,7 +102,7 @@ pub struct BenchOptions {
     /// Largest number of processes of a command at the same time; more are an error
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_processes: u32,
-    /// Measure nothing: compare the commands in this file of hyperfine, each with the first
+    /// Measure nothing: compare the commands in this result file of hyperfine, each with the first
     #[arg(long, value_name = "FILE.json", conflicts_with_all = [
         "commands", "shell", "env", "env_a", "env_b", "input", "setup", "prepare", "conclude", "cleanup", "ready",
         "settle", "warmup", "blocks", "timeline", "export_markdown", "export_hyperfine", "out", "findings",
@@ -145,8 +145,8 @@ impl BenchOptions {
         [one(&self.env_a, commands[0]), one(&self.env_b, commands[1])]
     }
 
-    /// Returns the settings for starting the compared commands that differ from the defaults, as
-    /// parameters of the case.
+    /// Returns the settings for starting the compared commands (shell, input, command before a
+    /// start) that the user changed, as parameters of the case.
     pub(in super::super) fn settings(&self) -> Parameters {
         let input = self.input.as_ref().map(|input| input.display().to_string());
         let settings = [
