@@ -263,8 +263,8 @@ pub(crate) struct Simulating {
     /// access logs, changed for recordings, else first]
     #[arg(long, value_name = "RULE", value_enum)]
     pub(crate) sizes: Option<SizesArgument>,
-    /// Lifetime of entries without a TTL in the trace: 30s, 10m, 24h; or never, which ignores a
-    /// column ttl as well
+    /// Lifetime of simulated entries without a TTL in the trace: 30s, 10m, 24h; or never, which
+    /// ignores a column ttl as well
     #[arg(long, value_name = "DURATION", value_parser = ttl)]
     pub(crate) ttl: Option<Ttl>,
     /// Number of shards of the memory:// cache, with --accounting engine [default: as a memory://
@@ -276,7 +276,8 @@ pub(crate) struct Simulating {
     pub(crate) jobs: Option<NonZeroUsize>,
 }
 
-/// The unit in which simulated caches are judged: reads, bytes of reads, or the cost of misses.
+/// The unit in which the gain of simulated caches is judged: reads that they save, bytes of reads,
+/// or the cost of misses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GoalArgument {
     // The option says what these are.
@@ -285,7 +286,8 @@ pub(crate) enum GoalArgument {
     Cost,
 }
 
-/// The treatment of requests whose key had another value size before.
+/// The treatment of reads whose key had a value of another size before: as a hit of the last size,
+/// as a miss, or as a hit of the first size.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum SizesArgument {
     // The option says what these are.
@@ -348,21 +350,22 @@ pub(crate) struct Simulate {
     pub(crate) output: Output,
 }
 
-/// Command-line options for the form of the results.
+/// Command-line options for the form in which the results of simulations are printed.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option without a value")]
 pub(crate) struct Output {
-    /// Print the result as JSON
+    /// Print the results of the simulations as JSON
     #[arg(long, conflicts_with = "csv")]
     pub(crate) json: bool,
-    /// Print CSV, one line per simulation
+    /// Print the results as CSV, one line per simulation
     #[arg(long)]
     pub(crate) csv: bool,
-    /// Also print the byte hit ratio, the processor time and the bytes in use
+    /// Also print the byte hit ratio, the processor time and the bytes in use of each simulation
     #[arg(long, conflicts_with = "details")]
     pub(crate) all: bool,
-    /// Print exact counts, one row per simulation; JSON and CSV always contain them
+    /// Print exact counts such as hits and evictions, one row per simulation; JSON and CSV always
+    /// contain them
     #[arg(long, short)]
     pub(crate) details: bool,
 }
@@ -405,7 +408,7 @@ pub(crate) struct Advise {
     pub(crate) reading: Reading,
     #[command(flatten)]
     pub(crate) part: Part,
-    /// Print the result as JSON
+    /// Print the advice as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
@@ -424,7 +427,7 @@ pub(crate) struct Info {
     pub(crate) windows: NonZeroUsize,
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Print the result as JSON
+    /// Print the description of the trace as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
@@ -484,10 +487,10 @@ pub(crate) struct Generate {
     /// lognormal:median=4096,sigma=1.5, pareto:min=100,shape=1.2; each with per=key or per=request
     #[arg(long, value_name = "SIZES")]
     pub(crate) sizes: Option<Sizes>,
-    /// Share of requests that are writes, such as 0.1 for 10 %
+    /// Share of the generated requests that are writes, such as 0.1 for 10 %
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = percent)]
     pub(crate) writes: f64,
-    /// Share of requests that are deletions, such as 0.01 for 1 %
+    /// Share of the generated requests that are deletions, such as 0.01 for 1 %
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = percent)]
     pub(crate) deletes: f64,
     /// Seed of the trace; another seed generates another trace of the same kind
@@ -504,7 +507,7 @@ Examples:
   haypile policies
   haypile simulate traces/redis-build.csv.zst --policy s3fifo:small=20,ghost=50 --size 4MiB")]
 pub(crate) struct Policies {
-    /// Print the result as JSON
+    /// Print the list of eviction policies as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -515,10 +518,10 @@ Examples:
   haypile schemes
   haypile set file:/tmp/app.haypile,size=16MiB,ttl=1h user:7 Ada")]
 pub(crate) struct Schemes {
-    /// Print the result as JSON
+    /// Print the list of URL schemes as JSON
     #[arg(long, conflicts_with = "markdown")]
     pub(crate) json: bool,
-    /// Print Markdown (docs/options.md)
+    /// Print the list of URL schemes as Markdown (docs/options.md)
     #[arg(long)]
     pub(crate) markdown: bool,
 }
@@ -555,7 +558,8 @@ impl Simulating {
         }
     }
 
-    /// Returns the rule that determines the lifetime of simulated entries.
+    /// Returns the rule for the lifetime of simulated entries: that of the trace, another one for
+    /// entries without any, or never.
     pub(crate) fn ttl(&self) -> TtlRule {
         match self.ttl {
             None | Some(Ttl::Default) => TtlRule::AsTheyAre,

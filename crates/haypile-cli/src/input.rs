@@ -55,7 +55,8 @@ fn allow_open(files: usize) {
 pub(crate) struct Origin {
     /// The summary of the recording, if the trace was recorded by a cache (`record=`).
     pub(crate) recording: Option<RecordingSummary>,
-    /// The trace's default rule for requests whose key had another value size before.
+    /// The trace's default rule for reads whose key had a value of another size before: hits of the
+    /// first or last size, or misses.
     pub(crate) sizes: SizeRule,
 }
 

@@ -27,8 +27,8 @@ const SAME: Duration = Duration::from_millis(500);
 /// Exit status of a program that a signal ended, less the number of the signal, by the shells' convention.
 const ENDED_BY_SIGNAL: i32 = 128;
 
-/// Handles signals that ask the program to end: the first one only sets [`asked`] and ends
-/// [`unless_asked`]. Further calls do nothing.
+/// Handles signals that ask the program to end: the first one only makes [`asked`] return true, and
+/// [`unless_asked`] return. Further calls do nothing.
 ///
 /// A SIGHUP that this program's parent ignores, as `nohup` does, stays ignored.
 pub(crate) fn watch() -> anyhow::Result<()> {

@@ -74,12 +74,12 @@ Examples:
 pub(crate) struct Get {
     #[command(flatten)]
     pub(crate) cache: Url,
-    /// Key of the entry
+    /// Key of the entry to print
     pub(crate) key: OsString,
     #[command(flatten)]
     pub(crate) form: KeyForm,
-    /// Print the key, the value and the remaining TTL as a line of JSON, in the form of haypile
-    /// dump
+    /// Print the key, the value and the remaining TTL of the entry as a line of JSON, in the form
+    /// of haypile dump
     #[arg(long)]
     pub(crate) json: bool,
     /// If the key does not exist, write a lease on it to this file: the right to set what you are about to compute,
@@ -93,9 +93,9 @@ pub(crate) struct Get {
 pub(crate) struct WriteArguments {
     #[command(flatten)]
     pub(crate) cache: Url,
-    /// Key; write -- before a key that begins with a dash
+    /// Key of the entry to write; write -- before a key that begins with a dash
     pub(crate) key: OsString,
-    /// Value, or - to read it from standard input
+    /// Value of the entry to write, or - to read it from standard input
     #[arg(allow_negative_numbers = true)]
     pub(crate) value: OsString,
     #[command(flatten)]
@@ -103,7 +103,8 @@ pub(crate) struct WriteArguments {
     /// Lifetime of the entry, such as 500ms, 30s, 24h or never [default: ttl= of the URL, or never]
     #[arg(long, value_name = "TIME", value_parser = ttl)]
     pub(crate) ttl: Option<Ttl>,
-    /// Group of the entry, which `haypile invalidate` makes a miss; give it several times for several groups
+    /// Group (tag) of the entry, through which `haypile invalidate` makes it a miss; repeat the
+    /// option for several groups
     #[arg(long = "group", value_name = "GROUP")]
     pub(crate) groups: Vec<OsString>,
 }
@@ -122,13 +123,14 @@ Examples:
 pub(crate) struct Set {
     #[command(flatten)]
     pub(crate) write: WriteArguments,
-    /// Write only if the key does not exist, as `haypile add` does
+    /// Write the entry only if its key does not exist, as `haypile add` does
     #[arg(long, conflicts_with = "replace")]
     pub(crate) add: bool,
-    /// Write only if the key exists already
+    /// Write the entry only if its key exists already
     #[arg(long, conflicts_with = "lease")]
     pub(crate) replace: bool,
-    /// Write only if nobody has changed the key since `haypile get --lease` wrote this file
+    /// Write the entry only if nobody has changed its key since `haypile get --lease` wrote this
+    /// file
     #[arg(long, value_name = "FILE", conflicts_with = "add")]
     pub(crate) lease: Option<PathBuf>,
 }
@@ -178,7 +180,7 @@ Example:
 pub(crate) struct Invalidate {
     #[command(flatten)]
     pub(crate) cache: Url,
-    /// Groups whose entries become misses
+    /// Groups (tags that entries were written with) whose entries become misses
     #[arg(required = true, value_name = "GROUP")]
     pub(crate) groups: Vec<OsString>,
 }
@@ -197,12 +199,12 @@ Examples:
 pub(crate) struct Incr {
     #[command(flatten)]
     pub(crate) cache: Url,
-    /// Key of the entry
+    /// Key of the counter
     pub(crate) key: OsString,
-    /// Number to add; with a minus sign, to subtract
+    /// Number to add to the counter; with a minus sign, to subtract
     #[arg(default_value = "1", allow_negative_numbers = true)]
     pub(crate) delta: Delta,
-    /// Number to write if the key does not exist
+    /// Number that the counter gets if its key does not exist
     #[arg(long, value_name = "NUMBER")]
     pub(crate) initial: Option<u64>,
     /// Lifetime of a counter that --initial creates
@@ -269,13 +271,14 @@ Examples:
 pub(crate) struct Load {
     #[command(flatten)]
     pub(crate) cache: Url,
-    /// File that haypile dump wrote; - is standard input
+    /// Dump to load: a file that haypile dump wrote; - is standard input
     #[arg(default_value = "-")]
     pub(crate) file: PathBuf,
-    /// Skip and count bad lines and entries too large for the cache, instead of stopping at the first
+    /// Skip and count bad lines of the dump and entries too large for the cache, instead of
+    /// stopping at the first
     #[arg(long)]
     pub(crate) skip_bad: bool,
-    /// Print the result as JSON
+    /// Print the numbers of loaded and skipped entries as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -16,7 +16,8 @@ const UNITS: [(&str, u64); 9] = [
     ("tib", 1 << 40),
 ];
 
-/// A cache size that the user asked for: a size, or a share of the working set.
+/// A size of a simulated cache as the user wrote it: in bytes, or as a share of the trace's working
+/// set (all its entries).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum CapacityArgument {
     /// Bytes.
@@ -48,8 +49,8 @@ impl fmt::Display for CapacityError {
 impl std::error::Error for CapacityError {}
 
 impl CapacityArgument {
-    /// Returns the size of the cache in bytes or entries; `all` is the working set of the trace,
-    /// 100 %.
+    /// Returns this size of a simulated cache in bytes or entries; `all` is the working set of the
+    /// trace, 100 %.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

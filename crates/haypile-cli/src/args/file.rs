@@ -14,10 +14,10 @@ Examples:
   haypile stat /tmp/app.haypile
   haypile stat file:/tmp/app.haypile")]
 pub(crate) struct Stat {
-    /// File of a file:// cache, or the cache's URL
+    /// Cache file to describe: the file of a file:// cache, or the cache's URL
     #[arg(value_name = "FILE", value_parser = CacheFile::parser())]
     pub(crate) file: CacheFile,
-    /// Print the result as JSON
+    /// Print the description of the cache file as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -33,10 +33,10 @@ Examples:
   haypile check /tmp/app.haypile
   haypile check file:/tmp/app.haypile")]
 pub(crate) struct Check {
-    /// File of a file:// cache, or the cache's URL
+    /// Cache file to verify: the file of a file:// cache, or the cache's URL
     #[arg(value_name = "FILE", value_parser = CacheFile::parser())]
     pub(crate) file: CacheFile,
-    /// Print the result as JSON
+    /// Print the numbers of intact and damaged entries as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

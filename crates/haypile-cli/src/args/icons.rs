@@ -17,7 +17,7 @@ pub(crate) enum IconsCommand {
 /// The icon theme, the folders from which its icons are read, and the cache in which they are kept.
 #[derive(Debug, Args)]
 pub(crate) struct IconPlace {
-    /// Icon theme, by the name of its folder
+    /// Icon theme to take icons from, by the name of its folder
     #[arg(long, value_name = "THEME", default_value = "hicolor")]
     pub(crate) theme: String,
     /// Folder with themes; repeat the option for others [default: those of the freedesktop
@@ -37,13 +37,13 @@ Examples:
   haypile icons warm --theme breeze --size 16,22,32 --all
   haypile icons warm --theme Adwaita folder document-open")]
 pub(crate) struct Warm {
-    /// Names of icons to render
+    /// Names of the icons to render into the cache
     #[arg(value_name = "NAME", required_unless_present = "all")]
     pub(crate) names: Vec<String>,
     /// Render every icon of the theme and of those that it inherits
     #[arg(long, conflicts_with = "names")]
     pub(crate) all: bool,
-    /// Sizes of the icons, in pixels at scale 1
+    /// Sizes in which the icons are rendered, in pixels at scale 1
     #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = "16,22,32,48", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) size: Vec<u32>,
     /// Scale of the screen, such as 2 for a high-resolution display
@@ -51,7 +51,7 @@ pub(crate) struct Warm {
     pub(crate) scale: u32,
     #[command(flatten)]
     pub(crate) place: IconPlace,
-    /// Print the result as JSON
+    /// Print the numbers of rendered and cached icons, and the missing ones, as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -75,12 +75,12 @@ pub(crate) struct Lookup {
     /// Do not fall back to a less specific icon, such as input-mouse for input-mouse-usb
     #[arg(long)]
     pub(crate) exact: bool,
-    /// File to write the icon to, as a PNG
+    /// PNG file to write the found icon to
     #[arg(long, short, value_name = "FILE.png")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) place: IconPlace,
-    /// Print the result as JSON
+    /// Print the path and the size of the found icon as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -92,7 +92,7 @@ Example:
 pub(crate) struct IconsStat {
     #[command(flatten)]
     pub(crate) place: IconPlace,
-    /// Print the result as JSON
+    /// Print the size and the state of the theme's index as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

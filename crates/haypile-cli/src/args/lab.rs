@@ -69,7 +69,7 @@ Examples:
 pub(crate) struct Experiments {
     /// Experiment whose experiment file is printed [default: list all experiments]
     pub(crate) name: Option<String>,
-    /// Print the list as JSON
+    /// Print the list of experiments as JSON
     #[arg(long, conflicts_with = "name")]
     pub(crate) json: bool,
 }
@@ -80,10 +80,10 @@ Examples:
   haypile lab subjects
   haypile lab subjects --rivals target/rivals/rust/release/haypile-rivals")]
 pub(crate) struct Subjects {
-    /// Runners of further caches (docs/job.md describes how to write one)
+    /// Programs (runners) that measure further caches (docs/job.md describes how to write one)
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) rivals: Vec<PathBuf>,
-    /// Print the result as JSON
+    /// Print the list of caches as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -107,7 +107,7 @@ Examples:
 pub(crate) struct Compare {
     /// Old results: a file, or a directory of files *.jsonl
     pub(crate) old: PathBuf,
-    /// New results; optional with --subjects
+    /// New results, which are compared with the old ones; optional with --subjects
     #[arg(required_unless_present = "subjects")]
     pub(crate) new: Option<PathBuf>,
     /// Old and new subject: names of caches, names with the program that measured them
@@ -118,23 +118,25 @@ pub(crate) struct Compare {
     /// time), memory
     #[arg(long, value_name = "METRIC", default_value = "cpu")]
     pub(crate) metric: Metric,
-    /// Exit with status 1 if a result is slower by more than this percentage, fails, or is missing
-    /// in NEW
+    /// Exit with status 1 if a cost in NEW is higher than in OLD by more than this percentage, or
+    /// if a result fails, or is missing in NEW
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) fail_above: Option<f64>,
     /// Figures that --fail-above checks: median and mean, each at half of the significance level;
     /// the median alone; or slow samples as well
     #[arg(long, value_name = "WHICH", default_value = "both")]
     pub(crate) gate: GateChoice,
-    /// Percentage up to which a difference counts as none, however certain it is
+    /// Percentage up to which a difference between old and new results counts as none, however
+    /// certain it is
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
     pub(crate) noise_floor: f64,
-    /// Print the result as JSON
+    /// Print the comparison of old and new results as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// The figures that `--fail-above` checks.
+/// The figures of old and new results that `--fail-above` compares: median and mean, the median
+/// alone, or slow samples as well.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum GateChoice {
     /// The median and the mean: finds slow samples that are too few to change the median
@@ -180,7 +182,7 @@ pub(crate) struct Splice {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunTrace {
-    /// File to write the trace to
+    /// File to write the trace of the program's system calls to
     pub(crate) file: PathBuf,
     /// Program to trace, with its arguments
     #[arg(last = true, required = true)]
@@ -189,7 +191,7 @@ pub(crate) struct RunTrace {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunJob {
-    /// Directory of the job
+    /// Directory of the job (operations on a cache, with their keys and values)
     pub(crate) directory: PathBuf,
     /// Subject (cache) that does the job
     pub(crate) subject: SubjectSpec,
@@ -200,7 +202,8 @@ pub(crate) struct RunJob {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunTorture {
-    /// Role, path, seed, subject, and numbers by name, of a torture process
+    /// Orders for a process of the experiment torture: role, path, seed, subject, and numbers by
+    /// name
     #[arg(trailing_var_arg = true)]
     pub(crate) orders: Vec<String>,
 }

@@ -19,8 +19,8 @@ const NAMES: [(&[&str], &str); 10] = [
     (&["version"], "haypile --version prints the version"),
 ];
 
-/// Adds a hint to the error of an unknown command, if other programs have a command of this name:
-/// the command of this program that does the same.
+/// Adds to the error of an unknown command the command of this program that does the same, if other
+/// programs have a command of that name.
 pub(crate) fn with_tip(mut error: clap::Error) -> clap::Error {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return error;

@@ -44,7 +44,7 @@ pub(crate) struct Proxy {
     /// certificate for HOST if its URL has an address. May be given several times
     #[arg(long = "origin", value_name = "[HOST=]URL", required = true)]
     pub(crate) origins: Vec<OriginServer>,
-    /// Address to listen on; localhost is 127.0.0.1
+    /// Address at which the proxy listens for requests; localhost is 127.0.0.1
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
     pub(crate) listen: ListenAddress,
     /// Store responses that set a cookie, and so give the cookies of one client to all others: only
@@ -55,12 +55,12 @@ pub(crate) struct Proxy {
     /// behind another proxy that sets it. May be given several times
     #[arg(long = "trust-field", value_name = "NAME")]
     pub(crate) trusted_fields: Vec<TrustedField>,
-    /// Size of the largest body that is stored; larger ones are passed on [default: a sixteenth of
-    /// the cache]
+    /// Size of the largest response body that is stored; larger ones are passed on [default: a
+    /// sixteenth of the cache]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) largest_body: Option<u64>,
-    /// Requests that wait for the response to another request for the same: all that it may answer,
-    /// those without a cookie, or none
+    /// Requests that wait for the response to another request for the same resource: all that it
+    /// may answer, those without a cookie, or none
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = Collapsed::All)]
     pub(crate) collapse: Collapsed,
     #[expect(clippy::doc_markdown, reason = "clap prints it as it stands")]
@@ -117,7 +117,7 @@ pub(crate) struct Proxy {
     /// next part of a response, and after it has ended its side of the connection
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
     pub(crate) client_limit: Duration,
-    /// Longest time for the whole body of a request, or of an origin's response
+    /// Longest time in which the whole body of a request, or of an origin's response, has to arrive
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "24h")]
     pub(crate) body_limit: Duration,
     /// Longest time for which a WebSocket may be silent before it is closed
@@ -140,12 +140,14 @@ pub(crate) struct Proxy {
     /// Number of threads that answer requests [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) threads: Option<NonZeroUsize>,
-    /// When asked to end, longest wait for requests that have already come
+    /// When the proxy is asked to end, longest wait for the answers to requests that have already
+    /// come
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30s")]
     pub(crate) grace: Duration,
 }
 
-/// The requests that wait for the response to another request.
+/// The requests that wait for the response to another request for the same resource: all, those
+/// without a cookie, or none.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Collapsed {
     All,
@@ -163,7 +165,8 @@ impl From<Collapsed> for Collapse {
     }
 }
 
-/// The effect of a client's `Cache-Control: no-cache` on the cache.
+/// The effect of a client's `Cache-Control: no-cache`: a request to the origin for each, one for
+/// all at the same time, or none.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum NoCache {
     Obey,

@@ -39,7 +39,7 @@ Examples:
 pub(crate) struct List {
     #[command(flatten)]
     pub(crate) place: RivalsPlace,
-    /// Print the result as JSON
+    /// Print the list of rivals as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -83,7 +83,7 @@ pub(crate) struct Check {
     /// Seconds after which a rival's runner is stopped, for its preparation and again for the rest
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub(crate) timeout: Duration,
-    /// Print the result as JSON
+    /// Print the results of the checks of all rivals as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -17,7 +17,8 @@ use super::CapacityArgument;
 /// Name of the optimum, which is not a policy of the engine.
 const BELADY: &str = "belady";
 
-/// A list of policies to simulate, separated by commas; it may include the optimum.
+/// A list of eviction policies to simulate, separated by commas; it may include the optimum, which
+/// knows the future.
 #[derive(Clone, Debug)]
 pub(crate) struct Contenders(pub(crate) Vec<Contender>);
 
@@ -103,7 +104,8 @@ pub(super) fn positive(text: &str) -> anyhow::Result<NonZeroUsize> {
     NonZeroUsize::new(count).context("write a number of at least 1")
 }
 
-/// The interpretation of a trace's lines: a data set, or blocks of a disk.
+/// The interpretation of a trace's lines that the user chose: as those of a public data set, or, of
+/// an SPC trace, as requests or disk blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum AsArgument {
     /// The lines of an SPC trace are interpreted in this way.
@@ -145,7 +147,7 @@ pub(super) fn block_size(text: &str) -> anyhow::Result<BlockSize> {
     }
 }
 
-/// The part of a trace's keys to simulate.
+/// The share of a trace's keys that are simulated: all of them, or a sample such as 1 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum SampleArgument {
     /// All of them.

@@ -19,8 +19,8 @@ mod watch;
 use anyhow::{Error, anyhow};
 use haypile_sim::simulate::SimulateError;
 
-/// Returns a simulation's error with the trace's name, and with the options of the command that
-/// help.
+/// Returns a simulation's error with the trace's name, and with the command-line options that avoid
+/// it.
 pub(crate) fn explain(error: SimulateError, name: &str) -> Error {
     match error {
         SimulateError::NoSizes => anyhow!(

@@ -5,8 +5,8 @@ use haypile_sim::simulate::{Accounting, OtherReading, SizeRule};
 use crate::output::capacity::capacity;
 use crate::output::number::{grouped, percent};
 
-/// Returns a line of text with the hit ratios under both interpretations of reads whose size has
-/// changed.
+/// Returns a line of text with two hit ratios: with reads of another size than before counted as
+/// hits, and with them counted as misses.
 pub(crate) fn other_reading(accounting: Accounting, other: &OtherReading) -> String {
     let (now, then) = match other.other_sizes {
         SizeRule::Changed => ("hits", "misses"),

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between two lines of progress, which stand for the bar where standard error is not a terminal.
 const PERIOD: Duration = Duration::from_secs(30);
 
-/// The progress of one piece of work, shown on the terminal.
+/// The progress of one piece of a command's work (such as reading a trace), shown on the terminal.
 pub(crate) struct Progress {
     bar: ProgressBar,
     /// Time at which the progress appears; `None` once it has appeared.

@@ -17,9 +17,9 @@ pub(crate) fn table(header: &[String], text: usize, key: usize, rows: &[Vec<Stri
     in_parts(header, text, key, rows, terminal_width())
 }
 
-/// Returns a table as [`table`] does, in one part even if the terminal is narrow, if possible:
-/// without some of the `spare` columns, of which the first ones are the least important, or with
-/// numbers for the longest keys, which are explained above the table.
+/// Returns a table as text, as [`table`] does, but if possible in one part even if the terminal is
+/// narrow: without some of the `spare` columns, of which the first ones are the least important, or
+/// with numbers for the longest keys, which are explained above the table.
 pub(crate) fn fitting_table(
     header: &[String],
     text: usize,

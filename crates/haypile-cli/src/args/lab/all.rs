@@ -22,10 +22,10 @@ Examples:
   haypile lab all --quick --trace traces/redis-build.csv.zst --output results
   haypile lab all --output results --only ratio,workload")]
 pub(crate) struct All {
-    /// Directory for the results; created if it does not exist
+    /// Directory for the results and the report of the experiments; created if it does not exist
     #[arg(long, value_name = "DIR")]
     pub(crate) output: PathBuf,
-    /// Make each measurement as short as is meaningful
+    /// Make the measurements of each experiment as short as is meaningful
     #[arg(long)]
     pub(crate) quick: bool,
     /// Measure only the caches of this program, not those of other programs

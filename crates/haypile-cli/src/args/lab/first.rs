@@ -17,10 +17,10 @@ Examples:
   haypile lab first --out first.jsonl
   haypile lab first --json")]
 pub(crate) struct First {
-    /// Append each result to this file, as a line of JSON
+    /// Append each measured result to this file, as a line of JSON
     #[arg(long, short, value_name = "FILE.jsonl")]
     pub(crate) out: Option<PathBuf>,
-    /// Print all figures as JSON, with all digits
+    /// Print all measured figures as JSON, with all digits
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -8,7 +8,8 @@ use serde_json::json;
 use crate::args::icons::IconsStat;
 use crate::output;
 
-/// Executes `haypile icons stat`: prints what the index of a theme contains.
+/// Executes `haypile icons stat`: prints the number of icons, the size and the state of a theme's
+/// index.
 pub(crate) fn run(arguments: &IconsStat) -> anyhow::Result<ExitCode> {
     let (icons, cache) = super::open(&arguments.place, super::CacheNeed::Needed)?;
     let begin = Instant::now();

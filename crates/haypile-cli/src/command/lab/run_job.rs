@@ -20,19 +20,20 @@ pub(crate) fn run(arguments: &RunJob) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Loads web pages, as the orders on standard input request.
+/// Loads web pages in this process, as the orders of the laboratory on standard input request.
 pub(crate) fn pages() -> anyhow::Result<()> {
     // The end of standard input is read after a load, which may take minutes.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     pages::serve(&mut io::stdin().lock(), &mut io::stdout().lock())
 }
 
-/// Loads icons, as the orders on standard input request.
+/// Loads icons in this process, as the orders of the laboratory on standard input request.
 pub(crate) fn icons() -> anyhow::Result<()> {
     experiment::icons::serve(&mut io::stdin().lock(), &mut io::stdout().lock())
 }
 
-/// Starts a command and measures it, as the orders on standard input request.
+/// Starts a command and measures its start, as the orders of the laboratory on standard input
+/// request.
 pub(crate) fn start() -> anyhow::Result<()> {
     startup::serve()
 }

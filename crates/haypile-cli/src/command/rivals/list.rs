@@ -67,7 +67,8 @@ fn word(state: &State) -> &'static str {
     }
 }
 
-/// Returns the version of a rival's cache with this name, if the rival runs on this machine.
+/// Returns the version of the cache with this name, as the rival (the program that measures it)
+/// lists it; `None` if the rival does not run on this machine.
 pub(super) fn version<'a>(state: &'a State, subject: &str) -> Option<&'a str> {
     let State::Runs(listed) = state else { return None };
     let listed = listed.iter().find(|listed| listed.name == subject);

@@ -46,8 +46,8 @@ pub(crate) struct Results {
     pub(crate) sweep: Sweep,
     /// The outcomes of the simulations, one for each policy and cache size.
     pub(crate) cells: Vec<Cell>,
-    /// The hit ratios with reads whose size has changed counted as hits and as misses; `None` if
-    /// they hardly differ.
+    /// The hit ratios with reads of another size than before counted as hits, and counted as
+    /// misses; `None` if they hardly differ.
     pub(crate) other_reading: Option<OtherReading>,
     /// Whether the simulations are the points of a miss-ratio curve over cache sizes.
     pub(crate) is_of_curve: bool,
@@ -80,8 +80,8 @@ impl Results {
         self.curve.as_ref().is_some_and(|(curve, _)| curve.is_exact())
     }
 
-    /// Returns the error of a point of the LRU miss-ratio curve: that of the sampling, or 0 if it
-    /// is exact; `None` if its error is unknown.
+    /// Returns the estimated error of a point's miss ratio on the LRU curve: that of the sampling,
+    /// or 0 if the curve is exact; `None` if it is unknown.
     pub(crate) fn curve_error(&self, estimate: &Estimate) -> Option<f64> {
         let (curve, _) = self.curve.as_ref()?;
         (!curve.is_whole() || self.is_curve_exact()).then_some(estimate.error)

@@ -33,7 +33,8 @@ enum Asked {
     Curve,
 }
 
-/// The plan of `haypile simulate`: eviction policies, cache sizes and what to print.
+/// The plan of `haypile simulate`: the eviction policies and cache sizes to simulate, and which
+/// curves to print.
 pub(crate) struct SimulationPlan {
     /// Whether the user asked for the LRU miss-ratio curve, which takes one pass over the trace.
     pub(crate) has_lru_curve: bool,
