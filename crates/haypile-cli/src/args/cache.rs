@@ -21,7 +21,8 @@ pub(crate) struct Url {
     pub(crate) url: OsString,
 }
 
-/// The notation in which keys are written on the command line.
+/// The notation in which the user writes keys on the command line: as they are, with escapes, or in
+/// base64.
 #[derive(Debug, Args)]
 pub(crate) struct KeyForm {
     /// Read keys as `haypile keys` prints them, with the escapes \\ \n \r \t and \xHH
@@ -278,7 +279,7 @@ pub(crate) struct Load {
     /// stopping at the first
     #[arg(long)]
     pub(crate) skip_bad: bool,
-    /// Print the numbers of loaded and skipped entries as JSON
+    /// Print the numbers of loaded entries and skipped lines as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -28,7 +28,8 @@ use crate::experiment::{Host, Printout};
 /// Name of the experiment `crossover` in results.
 pub const NAME: &str = "crossover";
 
-/// Options that define the measurements of the experiment `crossover`.
+/// Options that define the measurements of the experiment `crossover`: the baseline, the sizes of
+/// values, and when one cache counts as slower.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CrossoverPlan {
     /// Name of the cache that all other caches are compared with.

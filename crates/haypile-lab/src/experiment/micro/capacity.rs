@@ -7,7 +7,8 @@ use haypile::ByteSize;
 
 use super::MicroError;
 
-/// A capacity of a cache: a share of the bytes of all keys, or a size.
+/// A capacity of a cache: a share of the bytes of all keys and values of a case, or a size in
+/// bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Capacity {

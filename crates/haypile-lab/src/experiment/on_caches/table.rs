@@ -105,7 +105,8 @@ fn row(name: String, figures: &Figures, has_server: bool) -> Vec<String> {
     row
 }
 
-/// Returns a measured estimate with its unit as text, or a dash for `None`.
+/// Returns the estimate of a measured figure (such as processor time) with its unit as text, or a
+/// dash for `None`.
 pub(crate) fn written(figure: &Figure, estimate: Option<Estimate>) -> String {
     estimate.map_or_else(|| NOTHING.to_owned(), |estimate| figure.write(&estimate))
 }
@@ -116,8 +117,8 @@ fn spread(figure: &Figure, estimate: Option<Estimate>) -> [String; 2] {
     [written(figure, estimate), spread.unwrap_or_else(|| NOTHING.to_owned())]
 }
 
-/// Returns two cells of a table: the ratio of a cache's cost to that of the first cache, and its 95
-/// % interval.
+/// Returns two cells of a table: the ratio of a cache's cost (such as processor time) to that of
+/// the first cache, and its 95 % interval.
 pub(crate) fn effect(effect: Option<&Effect>) -> [String; 2] {
     let Some(effect) = effect else { return [NOTHING.to_owned(), NOTHING.to_owned()] };
     let interval = effect.interval().map_or_else(|| NOTHING.to_owned(), write_factors);

@@ -50,7 +50,7 @@ pub struct ResourcesOptions {
     /// Protocol: h1 is HTTP/1.1, h2 is HTTP/2 with one connection to a host
     #[arg(long, value_name = "PROTOCOL", default_value = "h1", value_enum)]
     pub protocol: Protocol,
-    /// Number of connections to a host, over HTTP/1.1
+    /// Number of connections that the loader opens to a host, over HTTP/1.1
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub connections: u16,
     /// Number of blocks: each block loads the list twice with each cache, in random order

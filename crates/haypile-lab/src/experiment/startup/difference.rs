@@ -52,8 +52,8 @@ impl Difference {
         self.saved.filter(|_| matches!(self.condition, Condition::Off | Condition::Fill))
     }
 
-    /// Returns the 95 % interval of the median difference between condition and reference, in the
-    /// unit of the figure.
+    /// Returns the 95 % interval of the median difference between starts under the condition and
+    /// under the reference, in the unit of the figure.
     pub(super) fn interval(&self) -> Option<Interval> {
         self.later.ends()
     }
@@ -249,8 +249,8 @@ impl<'a> StartCase<'a> {
         figures.filter(|figure| is_needed(figure) && is_known(figure)).collect()
     }
 
-    /// Compares starts under a condition with those under the reference in one figure, block by
-    /// block.
+    /// Compares starts under a condition (such as without the cache) with those under the reference
+    /// in one figure (such as the start time), block by block.
     pub(super) fn difference(
         &self,
         condition: Condition,
@@ -326,7 +326,8 @@ impl<'a> StartCase<'a> {
         2 * disturbed > pairs.len()
     }
 
-    /// Compares starts under each other condition with those under the reference, in each figure.
+    /// Compares starts under each other condition (such as without the cache) with those under the
+    /// reference, in each figure (such as the start time).
     pub(super) fn differences(&self) -> Vec<Difference> {
         let others = self.conditions().filter(|condition| !condition.is_reference());
         let figures = self.figures();

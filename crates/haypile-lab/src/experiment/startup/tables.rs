@@ -86,7 +86,8 @@ pub(super) fn differences(case: &StartCase<'_>) -> Option<Table> {
     Some(Table::of_numbers(caption, &names, rows).with_text_in(&[1]).with_verdicts(2, tones))
 }
 
-/// Returns the two ends of the interval of a difference, with their signs, as text.
+/// Returns the two ends of the interval of a difference between starts under two conditions, with
+/// their signs, as text.
 pub(super) fn range(quantity: Quantity, ends: Interval) -> String {
     format!("{} to {}", quantity.write_signed(ends.low), quantity.write_signed(ends.high))
 }

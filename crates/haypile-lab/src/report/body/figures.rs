@@ -211,7 +211,8 @@ fn nothing() -> String {
     NOTHING.to_owned()
 }
 
-/// Returns the value of a measured cache's figure as text for a table's cell.
+/// Returns the value of a figure (such as processor time) of a measured cache as text for a table's
+/// cell.
 pub(crate) fn written(entrant: &Entrant<'_>, figure: &Figure) -> String {
     entrant.estimate(figure).map_or_else(nothing, |estimate| figure.write(&estimate))
 }
