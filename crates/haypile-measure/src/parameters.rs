@@ -19,7 +19,8 @@ pub fn describe(parameters: &Parameters) -> String {
     settings.join(" ")
 }
 
-/// Separates the parameters that are the same in several cases from the names of those that differ.
+/// Separates the parameters that have the same value in several cases of an experiment from the
+/// names of those that differ.
 pub fn part<'a>(all: impl IntoIterator<Item = &'a Parameters>) -> (Parameters, Vec<String>) {
     let mut all = all.into_iter();
     let mut same = all.next().cloned().unwrap_or_default();

@@ -20,7 +20,8 @@ pub struct Comparison {
     pub rows: Vec<Row>,
     /// The cases that only the old set of samples has, as text: case and subject (cache under test).
     pub missing: Vec<String>,
-    /// Warnings for the reader about rows of the comparison that may be wrong.
+    /// Warnings for the reader of a comparison about rows that may be wrong, and about cases that only one side (old or
+    /// new) has.
     pub warnings: Vec<String>,
 }
 
@@ -38,7 +39,8 @@ pub struct Row {
     pub old: Side,
     /// The summary of the new samples, which are compared with the old ones.
     pub new: Side,
-    /// The outcome of comparing the old samples with the new ones.
+    /// The outcome of comparing old with new samples of this subject and case: a verdict (such as slower), failed, or
+    /// not measured.
     pub outcome: Outcome,
 }
 
@@ -50,10 +52,11 @@ pub struct Side {
     pub subject: String,
     /// The name of the program that ran the subject (cache under test).
     pub program: String,
-    /// The summary of the samples of this side (old or new), with one value for each run and block; `None` if there are
-    /// none.
+    /// The summary (median, extremes and so on) of the samples of this side (old or new), with one value for each run
+    /// and block (round); `None` if there are none.
     pub summary: Option<Summary>,
-    /// The estimate of the compared metric; `None` if nothing was measured.
+    /// The estimated value of the compared metric (such as processor time per operation) over this side's samples (old
+    /// or new); `None` if it was not measured.
     pub estimate: Option<Estimate>,
     /// The number of samples of this side (old or new) that are errors.
     pub errors: u64,
@@ -80,7 +83,7 @@ pub enum Gate {
     Tails,
 }
 
-/// The outcome of comparing the old samples of a case with the new ones.
+/// The outcome of comparing old with new samples of a case: a verdict (such as slower), failed, or not measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome {
@@ -126,7 +129,8 @@ impl fmt::Display for Pairing {
 }
 
 impl Outcome {
-    /// Returns the name of the comparison's outcome in JSON: that of the verdict, `failed` or `not-measured`.
+    /// Returns the name of the comparison's outcome in JSON: that of the verdict (such as `slower`), `failed` or
+    /// `not-measured`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Judged { verdict, .. } => verdict.name(),

@@ -6,23 +6,25 @@ use super::comparison::Pairing;
 use crate::result::Values;
 use crate::statistics::{Effect, EffectError, Rule, Timing, Verdict};
 
-/// The ratio of new to old costs, such as times: one of the centres of blocks, and one of the means
-/// of all blocks.
+/// The ratios of new to old costs (such as times) of a subject: that of the centres (trimmed means)
+/// of all blocks (rounds), and that of their arithmetic means.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Difference {
-    /// The ratio of the centres of new and old blocks, which a few slow blocks do not change.
-    /// Verdicts are based on it.
+    /// The ratio of the new to the old centre (a trimmed mean over blocks, the rounds of a
+    /// measurement), which a few slow blocks do not change. Verdicts are based on it.
     pub centre: Effect,
-    /// The ratio of the mean of all new blocks to the mean of all old ones.
+    /// The ratio of the arithmetic mean of all new blocks (rounds of a measurement) to that of all
+    /// old ones.
     pub mean: Effect,
-    /// Whether the old and the new samples were measured in the same blocks, side by side.
+    /// Whether the old and the new samples were measured in the same blocks (rounds), side by side,
+    /// and then in how many.
     pub pairing: Pairing,
 }
 
 impl Difference {
-    /// Compares new costs with old ones: in pairs if old and new samples share a run and block, and
-    /// otherwise unpaired.
+    /// Compares new costs with old ones: in pairs if old and new samples share a run and block
+    /// (round), and otherwise unpaired.
     ///
     /// # Errors
     ///
@@ -38,8 +40,9 @@ impl Difference {
         Ok(Self { centre, mean, pairing: Pairing::Paired { blocks: pairs.len() } })
     }
 
-    /// Returns the verdict on the difference, given the timing of all blocks: by the centres, or by
-    /// the means where the centres show no difference.
+    /// Returns the verdict (faster, slower, no difference shown) on new compared with old costs,
+    /// given the timing of the blocks: by the centres, or by the means where the centres show no
+    /// difference.
     pub fn verdict(&self, rule: Rule, timing: Timing) -> Verdict {
         match rule.judge_timed(&self.centre, timing) {
             Verdict::NoDifference => match rule.judge_timed(&self.mean, timing) {
@@ -51,8 +54,8 @@ impl Difference {
         }
     }
 
-    /// Returns a verdict on a difference as text. If no difference is shown, the text states how
-    /// large an unnoticed difference can be.
+    /// Returns the verdict on a difference of old and new costs as text. If no difference is shown,
+    /// the text states how large an unnoticed difference can be.
     pub fn write(&self, rule: Rule, verdict: Verdict) -> String {
         let least = self.least_shown(rule).filter(|_| verdict == Verdict::NoDifference);
         least.map_or_else(
@@ -61,8 +64,9 @@ impl Difference {
         )
     }
 
-    /// Returns the smallest change of the cost, as a part of 1, that the samples could have shown
-    /// in both centre and mean; `None` if no change could have been shown.
+    /// Returns the smallest change of the cost, as a part of 1, that a rule would have called
+    /// significant with these samples, in both centre and mean; `None` if it would have called
+    /// none.
     pub fn least_shown(&self, rule: Rule) -> Option<f64> {
         Some(rule.least_shown(&self.centre)?.max(rule.least_shown(&self.mean)?))
     }

@@ -17,8 +17,8 @@ pub(super) struct GroupKey<'a> {
     subject: String,
 }
 
-/// The parts of a subject's identity (name, program) that distinguish subjects (caches under test)
-/// in a comparison.
+/// The choice of what distinguishes subjects (caches under test) in a comparison: nothing, the name, or name and
+/// program.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum SubjectNaming {
     /// No part: each side is one subject.
@@ -45,10 +45,10 @@ pub(super) struct Group<'a> {
     pub(super) unmeasured: u64,
     pub(super) errors: u64,
     pub(super) first_error: Option<String>,
-    /// The length of the group's blocks (rounds), and whether their times are confirmed; unknown if
-    /// the metric is not a time.
+    /// The median length of the blocks (rounds) of these samples, and whether their times are confirmed; unknown if the
+    /// metric is not a time.
     pub(super) timing: Timing,
-    /// Notes for people on the times of the group's samples; none if the metric is not a time.
+    /// Notes for people on the times of these samples, such as a trend; none if the metric is not a time.
     pub(super) notes: Vec<String>,
     pub(super) has_slow_samples: bool,
 }
@@ -102,8 +102,8 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Returns samples in groups of the same case and subject, in the order in which the first samples
-/// of the groups come.
+/// Returns the chosen subjects' samples in groups of the same case and subject (cache under test), in the order in
+/// which the first samples of the groups come.
 pub(super) fn groups<'a>(
     samples: &'a [Sample],
     selector: &Selector,

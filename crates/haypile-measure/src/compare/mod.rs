@@ -35,8 +35,8 @@ use crate::statistics::{Centre, Rule, Summary};
 /// The most cases of one side that a message names.
 const MOST_NAMED: usize = 5;
 
-/// The settings of a comparison: a metric, a rule, and the subjects of the old and of the new
-/// samples.
+/// The settings of a comparison of benchmark samples: the metric, the rule of significance, and the
+/// subjects (caches) of the old and of the new samples.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// The metric to compare, such as processor time.

@@ -14,13 +14,14 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Whether the selector matches a subject (cache under test).
+    /// Whether the selector chooses this subject (cache under test), by its name and its program.
     pub fn takes(&self, subject: &SubjectId) -> bool {
         self.name.as_ref().is_none_or(|name| *name == subject.name)
             && self.program.as_ref().is_none_or(|program| *program == subject.program)
     }
 
-    /// Whether the selector states the name of a subject, and not only a program.
+    /// Whether the selector states the name of a subject (cache under test), and not only the
+    /// program that ran it.
     pub(super) fn names_one(&self) -> bool {
         self.name.is_some()
     }
@@ -37,9 +38,9 @@ impl Selector {
         [Some(whole), parted].into_iter().flatten().find(takes_some)
     }
 
-    /// Parses a list `OLD,NEW` of two selectors of subjects. Names can contain commas: the
-    /// separating comma is the one with a subject of the old samples before it and one of the new
-    /// samples after it.
+    /// Parses a list `OLD,NEW` of two selectors of subjects (caches under test). Names can contain
+    /// commas: the separating comma is the one with a subject of the old samples before it and one
+    /// of the new samples after it.
     ///
     /// # Errors
     ///

@@ -28,7 +28,7 @@ pub struct Finding {
     pub runs: Vec<String>,
     /// The number of samples of the subject in the case, including errors.
     pub samples: usize,
-    /// The number of samples that are errors, which no figure includes except counts.
+    /// The number of samples that are errors; they count in no figure except counts.
     pub errors: usize,
     /// The name of the figure: that of a [`Figure`], `count:` with the name of a count, a percentile
     /// with the kind of operations (`p99:get`), or `times` for the processor time over that of another
@@ -61,7 +61,8 @@ impl Findings {
         Self(findings)
     }
 
-    /// Returns the values of figures as JSON, with all digits. `docs/results.md` describes the form.
+    /// Returns the values of figures (such as processor time per operation) as JSON, with all digits. `docs/results.md`
+    /// describes the form.
     pub fn to_json(&self) -> Value {
         let findings: Vec<Value> = self.0.iter().map(Finding::to_json).collect();
         json!({ "schema": SCHEMA, "findings": findings })
@@ -69,8 +70,8 @@ impl Findings {
 }
 
 impl Finding {
-    /// Returns a finding about the subject of these samples, which has no figure yet; `None` without samples. Of
-    /// several cases it has the parameters that all have in common.
+    /// Returns a record of the subject and case of these samples, to which a figure's value is added later; `None`
+    /// without samples. Of several cases it has the parameters that all have in common.
     pub fn of(samples: &Samples<'_>) -> Option<Self> {
         let sample: &Sample = samples.first()?;
         let runs: BTreeSet<&String> = samples.iter().map(|sample| &sample.run).collect();
@@ -89,7 +90,8 @@ impl Finding {
         })
     }
 
-    /// Returns the finding with a figure's name and value. `over` is the subject that the value is relative to.
+    /// Returns this record of a subject and case with a figure's name and value set. `over` is the subject that the
+    /// value is relative to.
     #[must_use]
     pub fn with(
         self,

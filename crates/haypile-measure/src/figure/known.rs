@@ -5,8 +5,8 @@ use haypile_number::Quantity;
 use super::{Estimator, Figure};
 use crate::result::{MEMORY_FOUND, Sample};
 
-/// The name of the parameter with the total size of the values of all requests, in bytes; byte hit
-/// ratios are relative to it.
+/// The name of the case parameter that holds the total size of the values of all requests, in bytes; byte hit ratios
+/// are relative to it.
 pub const REQUESTED_BYTES: &str = "requested_bytes";
 
 /// Nanoseconds in a second.

@@ -40,7 +40,8 @@ impl PartialEq for Figure {
     }
 }
 
-/// A function that computes a number from a benchmark sample; `None` if the sample lacks that number.
+/// A function that computes a number, such as the processor time per operation, from a benchmark sample; `None` if the
+/// sample lacks that number.
 pub type OfSample = fn(&Sample) -> Option<f64>;
 
 /// The way in which the values of samples become one.
@@ -59,7 +60,8 @@ enum Estimator {
     Ratio(fn(&Sample) -> Option<(f64, f64)>),
 }
 
-/// An estimate of a figure's value, with its interval and spread.
+/// An estimate of a figure's value (such as processor time per operation), with its 95 % interval and the spread
+/// between blocks (rounds).
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Estimate {
@@ -74,7 +76,8 @@ pub struct Estimate {
 }
 
 impl Figure {
-    /// Creates a figure whose value is the median, over all blocks, of a number that `of` computes from each sample.
+    /// Creates a figure whose value is the median, over all blocks (rounds), of a number that `of` computes from each
+    /// sample.
     pub const fn median(
         name: &'static str,
         title: &'static str,
@@ -111,7 +114,8 @@ impl Figure {
         }
     }
 
-    /// Returns the cost of one sample by this figure; `None` if it is not above 0, or the figure is not a cost.
+    /// Returns the value of this figure in one sample, if the figure is a cost such as a time; `None` if the value is
+    /// not above 0, or the figure is not a cost.
     pub fn of_sample(&self, sample: &Sample) -> Option<f64> {
         let (Estimator::Centre(of) | Estimator::CentreUnless(_, of) | Estimator::PerCentre(_, of)) =
             self.estimator
@@ -134,8 +138,8 @@ impl Figure {
         }
     }
 
-    /// Returns this figure's cost in each block of the samples, which [`Difference`](crate::compare::Difference)
-    /// compares; none for a ratio or a median.
+    /// Returns this figure's cost in each block (round) of the samples, which
+    /// [`Difference`](crate::compare::Difference) compares; none for a ratio or a median.
     pub fn values<'a>(&self, samples: &Samples<'a>) -> Values<'a> {
         if let Estimator::CentreUnless(count, _) = self.estimator
             && samples.iter().any(|sample| sample.counts.contains_key(count))
@@ -145,8 +149,8 @@ impl Figure {
         samples.values(|sample| self.of_sample(sample))
     }
 
-    /// Returns the figure's value in each block of the samples, in the order of the blocks. A figure that is a ratio or
-    /// a median has none.
+    /// Returns the figure's value in each block (round) of the samples, in the order of the blocks. A figure that is a
+    /// ratio or a median has none.
     pub fn in_blocks(&self, samples: &Samples<'_>) -> Vec<f64> {
         let costs = self.values(samples).to_vec();
         match self.estimator {
@@ -171,7 +175,8 @@ impl Figure {
         format!("{value} ({low} to {high})")
     }
 
-    /// Returns the mean of a figure's values in all blocks as text; `None` if it is unknown.
+    /// Returns the arithmetic mean of a figure's values in all blocks (rounds of a measurement) as text; `None` if it
+    /// is unknown.
     pub fn write_mean(&self, estimate: &Estimate) -> Option<String> {
         estimate.mean.map(|mean| self.quantity.write(mean))
     }
@@ -190,7 +195,7 @@ impl Estimate {
         Self { value, interval: None, mad: None, mean: None }
     }
 
-    /// Returns the estimate with `interval` as its interval, or without one.
+    /// Returns the estimate with another 95 % interval, `interval`, or without one.
     #[must_use]
     pub fn within(self, interval: impl Into<Option<Interval>>) -> Self {
         Self { interval: interval.into(), ..self }
@@ -225,8 +230,8 @@ pub fn write_factors(ends: Interval) -> String {
     Quantity::Factor.write_range(low, high)
 }
 
-/// Returns a named count of the runner over all samples, including errors: the sum, or for times (`_ns`) the longest.
-/// Returns `None` if no sample has the count.
+/// Returns the value of a count that the runner reported by this name, over all samples, including errors: the sum, or
+/// for times (`_ns`) the longest. Returns `None` if no sample has the count.
 pub fn count(samples: &Samples<'_>, name: &str) -> Option<u64> {
     let counts = samples.iter().filter_map(|sample| sample.counts.get(name).copied());
     counts.reduce(|a, b| if is_time(name) { a.max(b) } else { a.saturating_add(b) })

@@ -33,8 +33,8 @@ impl<'a> CaseNotes<'a> {
         Self { subjects: by_subject.iter().map(|(subject, _)| *subject).collect(), places }
     }
 
-    /// Returns notes for people on the samples of one subject: on processor time, on wall time if that differs, and on
-    /// memory that was left out.
+    /// Returns notes for people, such as a trend, on the samples of one subject (cache under test): on processor time,
+    /// on wall time if that differs, and on memory that was left out.
     pub fn on(&self, own: &Samples<'_>) -> Vec<String> {
         let [cpu, wall] = [&CPU, &WALL].map(|figure| self.of_figure(figure, own));
         let label = |subject: usize| self.subjects[subject].label(self.subjects.iter().copied());
@@ -47,8 +47,8 @@ impl<'a> CaseNotes<'a> {
         on_cpu.chain(on_wall).chain(left_out(own)).collect()
     }
 
-    /// Returns whether some samples of one subject are far slower than the others by a figure, without other work on
-    /// the machine as the cause.
+    /// Returns whether some samples of one subject (cache under test) are far slower than its others by a figure such
+    /// as wall time, without other work on the machine as the cause.
     pub fn has_slow_samples(&self, figure: &Figure, own: &Samples<'_>) -> bool {
         let is_slow = |note: &Note| match note {
             Note::Slow { count, excused, .. } => count > excused,

@@ -12,7 +12,8 @@ pub(crate) fn words_of(value: &[u8]) -> u64 {
     rest.iter().fold(words, |sum, &byte| sum.wrapping_add(u64::from(byte)))
 }
 
-/// Returns the operations that words of a job encode, with their operands; the keys of [`Op::Many`] one by one.
+/// Returns the operations (such as reads) that words of a job encode, each with its key's number; the keys of
+/// [`Op::Many`] one by one.
 pub(crate) fn operations(words: &[u32]) -> impl Iterator<Item = (Op, u32)> {
     let mut left_of_many = 0;
     words.iter().filter_map(move |&word| {
@@ -29,7 +30,7 @@ pub(crate) fn operations(words: &[u32]) -> impl Iterator<Item = (Op, u32)> {
     })
 }
 
-/// Returns, for each key of a job, whether one of the operations in `words` writes it.
+/// Returns, for each key of a job, whether one of the operations that `words` encode writes it.
 pub(crate) fn written(words: &[u32], keys: u32) -> Vec<bool> {
     let mut written = vec![false; keys as usize];
     add_written(words, &mut written);
@@ -76,7 +77,7 @@ impl ReadSums {
         sums
     }
 
-    /// Returns the sums of these checksums and those of another process.
+    /// Returns the sums of these checksums of values read and those of another process.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             words: self.words.wrapping_add(other.words),
@@ -85,7 +86,8 @@ impl ReadSums {
     }
 }
 
-/// The state, after a job, of the keys that only its timed part writes.
+/// The expectation for the keys that only a job's timed part writes: whether some of them have to be in the cache
+/// afterwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum NewKeys {
     /// No such key: the timed part writes none, or some are removed again.

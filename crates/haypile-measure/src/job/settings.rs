@@ -45,7 +45,7 @@ pub enum Timing {
 }
 
 impl Timing {
-    /// Returns the name of the choice of timed operations in `job.txt`.
+    /// Returns the name of the choice of timed operations in a job's file `job.txt`: `total`, `each` or `open`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Total => "total",
@@ -99,7 +99,8 @@ impl FromStr for JobOrigin {
     }
 }
 
-/// The event between a cache's preparation and a job's timed part, such as a kill of the process.
+/// The event between the preparation of a job's cache and the timed part, such as a kill of the process that prepared
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Interlude {
     /// The cache stays open.
@@ -139,7 +140,8 @@ pub struct Settings {
     /// The time in milliseconds that [`Op::Compute`](super::Op::Compute) takes to compute a value:
     /// it waits that long, as for a database.
     pub compute_ms: u64,
-    /// The event between the cache's preparation and the timed part, such as a kill of the process.
+    /// The event between the preparation of the job's cache and the timed part, such as a kill of the process that
+    /// prepared it.
     pub interlude: Interlude,
     /// The HTTP origin server of a job for HTTP caches; `None` if the job has none.
     pub origin: Option<JobOrigin>,

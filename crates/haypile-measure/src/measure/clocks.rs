@@ -52,12 +52,14 @@ impl SeenClocks {
         Self { pid, begin: Instant::now(), cpu_ns, group_ns, waited_ns, taken: None }
     }
 
-    /// Starts the clocks of a runner's process that is told `go` at this moment.
+    /// Starts the measurement of the time that a runner's process takes from now, when it is sent the start signal
+    /// (`go`), to the end of its operations.
     pub(super) fn go(self) -> Self {
         Self { begin: Instant::now(), ..self }
     }
 
-    /// Stops the clocks of a runner's process that printed `timed` at this moment, and waits.
+    /// Ends the measurement of a runner's time from the start signal: the runner has printed `timed` at the time `at`,
+    /// and waits.
     pub(super) fn end(self, at: Option<Instant>) -> Self {
         let wall = at.unwrap_or(self.begin).saturating_duration_since(self.begin);
         let number = self.pid.as_raw_nonzero().get();
@@ -73,15 +75,16 @@ impl SeenClocks {
         Self { taken: Some(taken), ..self }
     }
 
-    /// Adds the processor time of the runner's process group, while the runner still waits. This reads all processes of
-    /// the machine, and must not count as other work during the sample.
+    /// Adds the processor time of the runner's process group to the measured times, while the runner still waits. This
+    /// reads all processes of the machine, and must not count as other work during the sample.
     pub(super) fn with_group(self) -> Self {
         let group_ns = group_clock_ns(self.pid.as_raw_nonzero().get());
         let group_ns = group_ns.saturating_sub(self.group_ns);
         Self { taken: self.taken.map(|taken| Taken { group_ns, ..taken }), ..self }
     }
 
-    /// Returns the time for which the first thread of the runner waited for a processor, if the system states it.
+    /// Returns the nanoseconds for which the first thread of the runner waited for a processor; `None` if the system
+    /// does not state them.
     pub(super) fn waited_ns(&self) -> Option<u64> {
         self.waited_ns?;
         Some(self.taken?.waited_ns)

@@ -133,8 +133,8 @@ impl Evidence {
         })
     }
 
-    /// Whether nothing proves that a sample did its writes: the cache has no room for all keys, and holds none of the
-    /// keys that only the timed part writes.
+    /// Whether nothing proves that a runner did a sample's writes: the cache has no room for all keys, and holds none
+    /// of the keys that only the timed part writes.
     pub(super) fn lacks_writes(&self, sample: &Sample) -> bool {
         self.new_keys == NewKeys::MayGo && sample.error.is_none() && lacks_new_keys(sample)
     }

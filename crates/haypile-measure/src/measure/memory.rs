@@ -17,7 +17,7 @@ const SLACK_BYTES: u64 = 4 << 20;
 /// Values of fewer bytes are hidden by what every process has.
 const FEWEST_BYTES: u64 = 4 << 20;
 
-/// The memory of a runner's process at the end of its timed part.
+/// The memory of a runner's process (a program that runs a cache under test), read at the end of its timed part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SeenMemory {
     resident: ResidentMemory,
@@ -36,7 +36,7 @@ impl SeenMemory {
     }
 
     /// Checks the memory that a runner reports for its cache, without a server's; returns an error if it exceeds the
-    /// process's peak.
+    /// peak memory of the runner's process.
     pub(super) fn judge(&self, said_bytes: u64) -> Result<(), String> {
         let most = self.resident.peak_bytes;
         if said_bytes <= most.saturating_add(most / SLACK_DIVISOR).saturating_add(SLACK_BYTES) {

@@ -33,7 +33,7 @@ use crate::job;
 use crate::result::{Run, Sample};
 pub use turns::{Turns, shuffle};
 
-/// The name of the count that marks a sample without proof of its writes: none of the keys that
+/// The name of the count that marks a sample whose writes are not proven: none of the keys that
 /// only its timed part writes was found afterwards, for example because a policy declined them.
 pub const UNPROVEN: &str = "writes_unproven";
 

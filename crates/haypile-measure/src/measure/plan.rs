@@ -15,10 +15,12 @@ use crate::subject::SubjectSpec;
 /// A function that writes the job of a case into a directory, and returns the expected results.
 pub type WriteJob = Box<dyn Fn(&Path) -> Result<Expected, JobError>>;
 
-/// A function that chooses the next case to measure, given all samples so far.
+/// A function that chooses the next case of an experiment to measure, given all samples so far;
+/// `None` ends the choice.
 pub type NextCase = Box<dyn Fn(&[Sample]) -> Option<Case>>;
 
-/// The plan of one run of an experiment: its cases, its contenders (caches) and their limits.
+/// The plan of one run of an experiment: its cases, its contenders (caches with the programs that
+/// run them) and their limits.
 pub struct Plan {
     /// The cases of the experiment to measure, in this order.
     pub cases: Vec<Case>,
@@ -50,7 +52,8 @@ impl fmt::Debug for Plan {
     }
 }
 
-/// The preparation and inspection of a runner's working directory, before and after a sample.
+/// The preparation and inspection of a runner's working directory, before and after each sample is
+/// measured.
 pub trait Surroundings: fmt::Debug {
     /// Makes the place for a sample: the working directory of its processes.
     ///
@@ -68,7 +71,8 @@ pub trait Surroundings: fmt::Debug {
 }
 
 impl Plan {
-    /// Returns the number of samples of the plan's cases, without those that are chosen by results.
+    /// Returns the number of samples that the plan's cases need, without cases that are chosen
+    /// later by results.
     pub fn samples(&self) -> u64 {
         let contenders = |case: &Case| self.contenders_of(case).len() as u64;
         self.blocks * self.cases.iter().map(contenders).sum::<u64>()
@@ -81,7 +85,7 @@ impl Plan {
     }
 }
 
-/// A case of an experiment: one job that all contenders do.
+/// A case of an experiment: one job (keys, values and operations) that all contenders (caches) do.
 pub struct Case {
     /// The name of the experiment that the case belongs to.
     pub experiment: &'static str,
@@ -95,7 +99,8 @@ pub struct Case {
     pub processes: u32,
     /// The names of the caches that skip the case, such as `none` in a case that expects hits.
     pub skips: &'static [&'static str],
-    /// A function that writes the case's job; called once, before the case is measured.
+    /// A function that writes the case's job (keys, values and operations) into a directory; called
+    /// once, before the case is measured.
     pub write: WriteJob,
 }
 
@@ -113,7 +118,7 @@ impl fmt::Debug for Case {
 pub struct Contender {
     /// The contender's subject: the name of a cache, with its options.
     pub subject: SubjectSpec,
-    /// The program that runs the contender's cache.
+    /// The program (runner) that runs the contender's cache and measures it.
     pub runner: Arc<Runner>,
 }
 
@@ -134,7 +139,7 @@ impl Default for RunnerLimits {
     }
 }
 
-/// An observer of the progress of a measurement, which can end it early.
+/// An observer of a measurement's progress, such as a display, which can end the measurement early.
 pub trait Watcher: Sync {
     /// This number of further steps is done.
     fn advance(&self, steps: u64);

@@ -23,7 +23,8 @@ pub const OWN_LABEL: &str = "haypile";
 pub struct Runner {
     /// The path of the runner's executable file.
     pub program: PathBuf,
-    /// The arguments of the runner's command that precede those of the protocol.
+    /// The arguments of the runner's command that precede those of the job protocol, such as `lab` of the program
+    /// `haypile`.
     pub arguments: Vec<OsString>,
     /// The name by which results call the runner.
     pub label: String,
@@ -45,12 +46,13 @@ pub struct Listed {
 }
 
 impl Runner {
-    /// Returns a runner that is a `haypile` program, which runs its own caches; results call it `label`.
+    /// Returns a runner (program that measures caches) that is a `haypile` program, which runs its own caches; results
+    /// call it `label`.
     pub fn haypile(program: impl Into<PathBuf>, label: impl Into<String>) -> Self {
         Self { program: program.into(), arguments: vec!["lab".into()], label: label.into() }
     }
 
-    /// Returns a runner that is this program itself, which runs its own caches.
+    /// Returns a runner (program that measures caches) that is this program itself, which runs its own caches.
     ///
     /// # Errors
     ///
@@ -62,7 +64,8 @@ impl Runner {
         Ok(Self::haypile(program, OWN_LABEL))
     }
 
-    /// Returns a runner that is the program of another cache; results call it by its file name.
+    /// Returns a runner (program that measures caches) that is the program of another cache; results call it by its
+    /// file name.
     pub fn rival(program: impl Into<PathBuf>) -> Self {
         let program = program.into();
         let label = program.file_stem().map(|name| name.to_string_lossy().into_owned());
@@ -70,7 +73,8 @@ impl Runner {
         Self { program, arguments: Vec::new(), label }
     }
 
-    /// Returns the command that starts the runner for a job and a subject, as the job's process of this number.
+    /// Returns the command that starts the runner for a job and a subject (cache), as the job's process number
+    /// `process`.
     pub(super) fn job(&self, work: Work<'_>, subject: &SubjectSpec, process: u32) -> Command {
         let mut command = self.command("run-job");
         command.arg(absolute(work.job)).arg(subject.as_str());
@@ -84,8 +88,8 @@ impl Runner {
         command
     }
 
-    /// Returns the command that starts the runner with a verb of the protocol, such as `run-job`.
-    /// The caller adds the arguments of the verb.
+    /// Returns the command that starts the runner with a verb of the job protocol, such as `run-job`. The caller adds
+    /// the arguments of the verb.
     pub fn command(&self, verb: &str) -> Command {
         let mut command = Command::new(self.absolute_program());
         command.args(&self.arguments).arg(verb).stdin(Stdio::piped());

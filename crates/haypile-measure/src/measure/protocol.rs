@@ -26,14 +26,15 @@ pub(super) struct Work<'a> {
     pub(super) processes: u32,
 }
 
-/// The results of one process of a job by name, and what the laboratory measured about the process.
+/// The results by name that one process of a job printed, and what the laboratory (the measuring
+/// program) saw of that process.
 pub(super) struct Done {
     pub(super) results: BTreeMap<String, String>,
     pub(super) seen: SeenClocks,
     pub(super) memory: Option<SeenMemory>,
 }
 
-/// The results of all processes of a job.
+/// The results of all processes of a job, and the other work on the machine during it.
 pub(super) struct Ran {
     /// The results of each process of the job, in the order of their numbers.
     pub(super) done: Vec<Done>,
@@ -42,8 +43,8 @@ pub(super) struct Ran {
 }
 
 /// Starts the processes of a job, lets them begin together, and collects their results. The first
-/// process has the cache alone until it is ready, and again after the timed part. A failure of one
-/// ends all.
+/// process has the cache alone until it is ready, and again after the timed part. If one fails, all
+/// are ended.
 pub(super) fn run(
     contender: &Contender,
     work: Work<'_>,

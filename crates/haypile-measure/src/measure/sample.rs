@@ -28,7 +28,8 @@ const FIELDS: [&str; 10] = [
 /// Results that are text.
 const TEXTS: [&str; 3] = ["version", "language", "first_error"];
 
-/// Creates a sample of a contender in a case, without results.
+/// Creates a sample of a contender (a cache and the program that runs it) in a case, without
+/// results.
 pub(super) fn blank(slot: &MeasureSlot<'_>, contender: &Contender) -> Sample {
     let subject = SubjectId {
         name: contender.subject.to_string(),
@@ -45,8 +46,8 @@ pub(super) fn blank(slot: &MeasureSlot<'_>, contender: &Contender) -> Sample {
     }
 }
 
-/// Returns the sample with an error and without numbers, because the numbers of a failed run mean
-/// nothing.
+/// Returns the sample with this error and without numbers, because the numbers of a failed
+/// measurement mean nothing.
 pub(super) fn failed(sample: Sample, error: String) -> Sample {
     Sample {
         operations: 0,

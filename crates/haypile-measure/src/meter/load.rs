@@ -21,8 +21,8 @@ impl LoadWatch {
         Self { begin: Instant::now(), before }
     }
 
-    /// Returns the load of the machine since the beginning; `waited_ns` is the time for which the measuring runner
-    /// waited for a processor, if known.
+    /// Returns the load (other work on the machine) since the beginning; `waited_ns` is the time for which the
+    /// measuring runner waited for a processor, if known.
     pub fn end(self, waited_ns: Option<u64>) -> Load {
         let seen_ns = u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let (before, after) = (self.before, MachineCounters::read());

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 pub struct Asked {
     /// The name of the experiment file, without its folder.
     pub file: String,
-    /// The question of the experiment file, in a sentence.
+    /// The question that the user's experiment file asks, in a sentence.
     pub question: String,
-    /// The source of the question that the experiment file asks.
+    /// The source of the question that the experiment file asks, such as a publication.
     pub source: String,
-    /// The method of the experiment file, in a sentence or two.
+    /// The method by which the experiment answers its question, as the user's experiment file
+    /// states it, in a sentence or two.
     pub method: String,
 }

@@ -55,8 +55,8 @@ pub struct FolderCalls {
     pub calls: CallCounts,
 }
 
-/// The system calls of a program's start that was traced instead of timed, and the differences from the start of
-/// another condition.
+/// The system calls of a command's start that was traced instead of timed, and the differences from a start in another
+/// condition, such as without the cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartCalls {
     /// The counts of all system calls of the program's start.
@@ -65,11 +65,11 @@ pub struct StartCalls {
     pub read_bytes: u64,
     /// The counts of the start's system calls by folder. Small counts are added to a folder above.
     pub folders: Vec<FolderCalls>,
-    /// The number of files that this program's start opened and the other condition's start did not.
+    /// The number of files that this start of the command opened, and the start that it is compared with did not.
     pub only_files: u64,
     /// The paths of some of the files that only this program's start opened, the largest first.
     pub only: Vec<String>,
-    /// The programs that this start ran and the other condition's start did not.
+    /// The programs that this start of the command ran, and the start that it is compared with did not.
     pub only_programs: Vec<String>,
     /// Texts about files which show that a program's start without the cache under test has another cache of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -17,8 +17,8 @@ impl Identity<'_> {
     /// The character between the name of a subject and that of its program, as in `memory@main`.
     pub const AT: char = '@';
 
-    /// Returns the subject's name, followed by its program if several subjects in `all` have this
-    /// name.
+    /// Returns the name of the subject (cache under test), followed by its program if several
+    /// subjects in `all` have this name.
     pub fn label<'b>(self, all: impl IntoIterator<Item = Identity<'b>>) -> String {
         let same = all.into_iter().filter(|other| other.name == self.name);
         if same.count() > 1 { self.to_string() } else { self.name.to_owned() }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::row::{Run, Sample};
 
-/// The share of a sample's time above which other work on the machine counts as a disturbance.
+/// The share (5 %) of a sample's time above which other work on the machine counts as a disturbance.
 pub const DISTURBED: f64 = 0.05;
 
 /// The time that the laboratory may take to notice the end of a sample.
@@ -42,7 +42,7 @@ pub struct Load {
 }
 
 impl Sample {
-    /// Returns the share of the time in which other work kept this sample from a processor; `None` if it is too small
+    /// Returns the share of the sample's time in which other work kept it from a processor; `None` if it is too small
     /// to disturb the sample. For a single measuring thread, its waiting counts; for several threads that have a
     /// processor each, the pressure of the machine. For more threads than processors nothing is known: they wait for
     /// each other.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The name of the frequency governor of the processors: `performance`, `powersave`.
 pub type Governor = Option<String>;
 
-/// A description of a machine, and its load when a run began.
+/// A description of the machine that measured, and its load when a run of an experiment began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// The model name of the machine's processors.
@@ -93,8 +93,8 @@ impl Machine {
         }
     }
 
-    /// Returns a warning about the machine's load before the start: an estimate, for results that
-    /// do not record the load during samples.
+    /// Returns a warning about the machine's load before the run began: an estimate, for results
+    /// that do not record the load during samples.
     pub fn load_warning(&self) -> Option<String> {
         let is_busy = self.cores > 0 && self.load_1m > self.cores as f64;
         is_busy.then(|| {

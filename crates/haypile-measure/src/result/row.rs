@@ -15,7 +15,7 @@ use super::timeline::Timeline;
 /// belong to the same case if its name and all parameters are the same.
 pub type Parameters = Map<String, Value>;
 
-/// A row (line) of a file of benchmark results: a run or a sample.
+/// A row (line) of a file of benchmark results: a run of an experiment, or a sample (one measurement).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 #[non_exhaustive]
@@ -63,7 +63,7 @@ pub struct Sample {
     pub case: String,
     /// The parameters of the experiment's case, such as its number of threads.
     pub parameters: Parameters,
-    /// The seed of the sample's random operations.
+    /// The seed of the sample's random choices of keys and operations.
     pub seed: u64,
     /// The subject (cache under test) that was measured.
     pub subject: SubjectId,
@@ -153,7 +153,7 @@ impl Sample {
 /// The identity of a subject (cache under test): name, version, language and program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SubjectId {
-    /// The name of the subject (cache) with its options, as the user wrote it.
+    /// The name of the subject (cache under test) with its options, as the user wrote it.
     pub name: String,
     /// The version of the cache, as the program that ran it reports it.
     pub version: String,

@@ -31,7 +31,7 @@ pub struct CaseKey<'a> {
 /// measured side by side.
 pub type Place<'a> = (&'a str, u64);
 
-/// Values that were computed from samples, such as costs: one for each run and block (round).
+/// One value (such as a cost) for each run and block (round), computed from the samples that were measured in it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values<'a>(BTreeMap<Place<'a>, f64>);
 
@@ -86,8 +86,8 @@ impl<'a> Samples<'a> {
         groups
     }
 
-    /// Returns the median length of the samples' blocks (rounds) and whether their times are confirmed, on which
-    /// verdicts depend.
+    /// Returns the median length of the samples' blocks (rounds) and whether their times are confirmed, which limit
+    /// what a comparison can show.
     pub fn timing(&self) -> Timing {
         let good = self.iter().filter(|sample| sample.error.is_none());
         let shares: Vec<f64> = good.filter_map(|sample| sample.confirmed_share()).collect();
@@ -119,7 +119,8 @@ impl<'a> Samples<'a> {
         values.into_iter().filter_map(|(place, values)| Some((place, median(values)?))).collect()
     }
 
-    /// Returns pairs of costs from the runs and blocks that both lists of samples have, this list's cost first.
+    /// Returns pairs of costs from the runs and blocks (rounds) that both lists of samples have, this list's cost
+    /// first.
     pub fn paired(
         &self,
         new: &Samples<'_>,
@@ -130,13 +131,13 @@ impl<'a> Samples<'a> {
 }
 
 impl Values<'_> {
-    /// Returns pairs of values from the runs and blocks that both sets of values have, this set's value first.
+    /// Returns pairs of values from the runs and blocks (rounds) that both sets of values have, this set's value first.
     pub fn paired(&self, new: &Values<'_>) -> Vec<(f64, f64)> {
         let both = self.0.iter().filter_map(|(place, &old)| Some((old, *new.0.get(place)?)));
         both.collect()
     }
 
-    /// Returns all values in the order of their runs and blocks.
+    /// Returns all values in the order of their runs and blocks (rounds).
     pub fn to_vec(&self) -> Vec<f64> {
         self.0.values().copied().collect()
     }

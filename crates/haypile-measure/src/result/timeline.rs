@@ -57,7 +57,8 @@ impl Timeline {
     /// second value, then every fourth.
     pub const MAX_TICKS: usize = 1_000;
 
-    /// Adds a polled value to the timeline, and drops every second value when there are too many.
+    /// Adds a poll of the processes' resources to the timeline, and drops every second one when
+    /// there are too many.
     pub fn add(&mut self, tick: Tick) {
         if self.ticks.len() >= Self::MAX_TICKS {
             let mut at = 0;

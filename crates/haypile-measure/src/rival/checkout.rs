@@ -57,8 +57,8 @@ fn has_rivals(path: &Path) -> bool {
     folders(path).is_ok_and(|folders| !folders.is_empty())
 }
 
-/// Returns the folders of those rivals (other caches) in a checkout that have a manifest, in no
-/// order.
+/// Returns the folders of those rivals (other caches to compare with) in a checkout that have a
+/// manifest, in no particular order.
 pub(super) fn folders(checkout: &Path) -> Result<Vec<PathBuf>, RivalError> {
     let rivals = checkout.join(RIVALS);
     let list = || -> io::Result<Vec<PathBuf>> {

@@ -79,8 +79,8 @@ impl Rivals {
         self.rivals.iter()
     }
 
-    /// Returns the rival that runs a subject, by the part of the subject's name before a colon; `None` if no rival
-    /// does.
+    /// Returns the rival (another cache) that has a subject, by the part of the subject's name before a colon; `None`
+    /// if no rival does.
     pub fn for_subject(&self, subject: &str) -> Option<&Rival> {
         let name = subject.split(':').next().unwrap_or(subject);
         self.iter().find(|rival| rival.manifest.subjects.iter().any(|known| known == name))

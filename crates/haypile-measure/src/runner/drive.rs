@@ -67,8 +67,8 @@ impl FoundValues {
     }
 }
 
-/// The data of one thread that does a job's operations, such as its buffers. It is allocated before
-/// memory is measured and anything is timed.
+/// The working data of one thread that does a job's operations, such as its buffers. It is
+/// allocated before memory is measured and anything is timed.
 pub(super) struct Lane<'job> {
     job: &'job Job,
     /// A copy of the job's pool, in which values get the numbers of their keys.
@@ -116,8 +116,8 @@ impl<'job> Lane<'job> {
         }
     }
 
-    /// Does one thread's operations on the cache, which are valid; none of them affects the whole
-    /// cache.
+    /// Performs the operations of one thread of a job on the cache, which are valid; none of them
+    /// affects the whole cache.
     pub(super) fn drive<P: Probe>(
         &mut self,
         words: &[u32],
@@ -350,8 +350,8 @@ impl<'job> Lane<'job> {
         tally.read(asked, asked, &FoundValues { wrong: read.wrong, ..FoundValues::default() });
     }
 
-    /// Reads every key of the job and compares its value byte for byte; returns the number of right
-    /// values, and other counts.
+    /// Reads every key of the job from the cache and compares its value byte for byte; returns the
+    /// number of right values, and other counts.
     pub(super) fn verify(&mut self, worker: &mut dyn Worker) -> (Verified, Tally) {
         let mut tally = Tally::default();
         let mut verified = Verified::default();
@@ -375,11 +375,12 @@ impl<'job> Lane<'job> {
     }
 }
 
-/// The numbers of the job's keys that the cache had with the right value.
+/// The number of the job's keys that the cache returned with the right value, in all and of those
+/// that only the timed part writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Verified {
     pub(super) all: u64,
-    /// The number of verified keys that nothing before the timed part writes.
+    /// The number of keys with the right value that only the timed part of the job writes.
     pub(super) new: u64,
 }
 

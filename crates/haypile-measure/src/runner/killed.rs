@@ -15,12 +15,14 @@ use super::report::JobReport;
 /// laboratory and one process, of which this is a part.
 const ONLY_PREPARES: &str = "HAYPILE_JOB_ONLY_PREPARES";
 
-/// Returns whether this runner's process only prepares the cache and waits to be killed.
+/// Returns whether this process of a runner only prepares the cache, and then waits until it is killed, as a job with a
+/// kill requires.
 pub(super) fn only_prepares() -> bool {
     env::var_os(ONLY_PREPARES).is_some()
 }
 
-/// Returns the report of a process that prepared the cache and is to be killed, with its counts of failures.
+/// Returns the report of a process that prepared the cache and is to be killed next, with its numbers of errors and
+/// wrong values added.
 pub(super) fn prepared(mut report: JobReport, others: Tally) -> JobReport {
     report.line("errors", others.errors);
     report.line("wrong", others.wrong);

@@ -17,8 +17,9 @@ pub(super) struct OpenedSubject {
     pub(super) lines: Vec<(String, String)>,
 }
 
-/// Opens a cache, reads each key until it is found, and measures the times. A cache that loads in
-/// the background is asked again for missing keys, until it reports that it has loaded all.
+/// Opens a cache, reads each key until it is found, and measures how long that takes. A cache that
+/// loads in the background is asked again for missing keys, until it reports that it has loaded
+/// all.
 pub(super) fn measure(
     meter: &dyn Meter,
     keys: &[u32],

@@ -18,7 +18,8 @@ pub(super) struct Timed {
     pub(super) cpu_ns: u64,
 }
 
-/// Does a job's operations on one thread, including those that affect the whole cache.
+/// Does a job's operations on one thread, including those that affect the whole cache, such as
+/// clearing it.
 pub(super) fn alone<P: Probe>(
     subject: &mut dyn Subject,
     words: &[u32],
@@ -52,12 +53,12 @@ fn for_the_whole(word: u32) -> Option<(Op, u32)> {
     Op::decode(word).filter(|(op, _)| op.is_for_the_whole())
 }
 
-/// Returns the single worker (user on one thread) of a subject.
+/// Returns one worker of a subject: a user of the cache under test on one thread.
 pub(super) fn only(subject: &mut dyn Subject) -> Result<Box<dyn Worker + Send + '_>, SubjectError> {
     Ok(subject.workers(1)?.pop().expect("as many workers as were asked for"))
 }
 
-/// Does a job's timed operations `executions` times, one thread for each list of them; returns
+/// Does a job's timed operations `executions` times, with one thread for each list of them; returns
 /// counts and times.
 pub(super) fn timed(
     subject: &mut dyn Subject,
@@ -109,7 +110,7 @@ pub(super) fn timed(
     Ok(timed)
 }
 
-/// Does a job's timed operations once more, and measures the latency of each operation.
+/// Does a job's timed operations once more, and measures the latency of each operation by itself.
 pub(super) fn each<'meter>(
     subject: &mut dyn Subject,
     meter: &'meter dyn Meter,

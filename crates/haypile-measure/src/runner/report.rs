@@ -6,7 +6,8 @@ use super::drive::Tally;
 use super::part::Timed;
 use crate::meter::Memory;
 
-/// The results of a runner's job by name, in the order in which they are printed.
+/// The results of a runner's job by name, such as counts and times, in the order in which they are
+/// printed.
 #[derive(Debug, Default)]
 pub(super) struct JobReport {
     lines: Vec<(String, String)>,
@@ -21,7 +22,7 @@ impl JobReport {
         self.lines.extend(lines);
     }
 
-    /// Returns the results reported so far, and removes them from the report.
+    /// Returns the results that were reported so far, and empties the report.
     pub(super) fn take(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.lines)
     }

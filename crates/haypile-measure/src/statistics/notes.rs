@@ -91,12 +91,13 @@ pub enum Note {
 }
 
 impl Note {
-    /// Returns whether both notes on samples are of one kind, such as two trends.
+    /// Returns whether both notes (facts about samples) are of one kind, such as two trends.
     pub fn is_of_kind(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 
-    /// Returns whether both notes on samples are of one kind, and their factors are within a quarter of each other.
+    /// Returns whether both notes (facts about samples) are of one kind, such as two trends, and their factors are
+    /// within a quarter of each other.
     pub fn is_like(&self, other: &Self) -> bool {
         let is_close = (self.factor() / other.factor()).ln().abs() < ALIKE.ln();
         self.is_of_kind(other) && is_close

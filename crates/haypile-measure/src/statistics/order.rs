@@ -6,7 +6,8 @@ use super::summary::middle;
 /// The share of intervals that may miss the median.
 const MISSED: f64 = 0.05;
 
-/// The median of differences, with its confidence interval from order statistics.
+/// The median of samples (such as differences of pairs), with its confidence interval from order
+/// statistics.
 ///
 /// The interval holds whatever the distribution of the differences is: the number of samples below
 /// the median has a binomial distribution (Thompson 1936). It covers the median with at least 95 %.

@@ -4,13 +4,15 @@ use std::fmt;
 
 use super::Effect;
 
-/// A rule that decides whether a difference between old and new costs is significant.
+/// A rule that decides whether new costs differ significantly from old ones: by their p-value, and by more than a noise
+/// floor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
     noise_floor: f64,
 }
 
-/// The error of a rule whose noise floor is out of range.
+/// The error of a significance rule whose noise floor (the largest difference that it ignores) is not a share from 0 to
+/// 1.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleError {
@@ -48,7 +50,8 @@ pub enum Verdict {
     Unconfirmed,
 }
 
-/// The length of a comparison's blocks (rounds), and whether the laboratory confirms the times in them.
+/// The median length of the blocks (rounds) of a comparison, and whether the laboratory's own clock confirms the times
+/// in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
     /// The median length of a block (round) in nanoseconds; `None` if it is unknown, or the cost is not a time.
@@ -58,8 +61,8 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Returns the combined timing of the old and the new samples: the shorter blocks of the two, unconfirmed if either
-    /// is.
+    /// Returns the timing of old and new samples together: the shorter block length of the two, and unconfirmed if
+    /// either is.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -70,7 +73,7 @@ impl Timing {
 }
 
 impl Rule {
-    /// The p-value (0.01) below which a comparison is called faster or slower.
+    /// The p-value (0.01) below which a difference is significant, so that a comparison is called faster or slower.
     pub const SIGNIFICANCE: f64 = 0.01;
 
     /// The smallest number of blocks (rounds) from which a comparison is called faster or slower.
@@ -90,17 +93,19 @@ impl Rule {
         }
     }
 
-    /// Returns the rule's noise floor, as a part of 1: smaller differences are never called significant.
+    /// Returns the rule's noise floor as a part of 1: differences up to it are never called significant.
     pub fn noise_floor(&self) -> f64 {
         self.noise_floor
     }
 
-    /// Returns the verdict on a difference of costs that are not times, such as memory.
+    /// Returns the verdict (faster, slower, no difference shown) on a difference of costs that are not times, such as
+    /// memory.
     pub fn judge(&self, effect: &Effect) -> Verdict {
         self.judge_timed(effect, Timing::default())
     }
 
-    /// Returns the verdict on a difference of costs, given the length of the blocks and whether times are confirmed.
+    /// Returns the verdict (faster, slower, no difference shown) on a difference of costs, given the length of the
+    /// blocks (rounds) and whether times are confirmed.
     pub fn judge_timed(&self, effect: &Effect, timing: Timing) -> Verdict {
         let log_ratio = effect.log_ratio();
         if effect.samples() < Self::MIN_BLOCKS {
@@ -136,7 +141,7 @@ impl Default for Rule {
 }
 
 impl Verdict {
-    /// Returns the name of the verdict in JSON: `faster`, `slower`, `faster-on-average`,
+    /// Returns the name of the verdict on old and new costs in JSON: `faster`, `slower`, `faster-on-average`,
     /// `slower-on-average`, `no-difference`, `too-few`, `too-short` or `unconfirmed`.
     pub fn name(self) -> &'static str {
         match self {
@@ -151,12 +156,12 @@ impl Verdict {
         }
     }
 
-    /// Whether the verdict is that blocks (rounds) are too few, too short or unconfirmed for a comparison.
+    /// Whether there is no verdict on the costs, because the blocks (rounds) are too few, too short or unconfirmed.
     pub fn is_none(self) -> bool {
         matches!(self, Self::TooFew | Self::TooShort | Self::Unconfirmed)
     }
 
-    /// Returns the verdict of the comparison with old and new exchanged.
+    /// Returns the verdict of the comparison with old and new exchanged: `faster` becomes `slower`.
     #[must_use]
     pub fn inverse(self) -> Self {
         match self {

@@ -152,8 +152,8 @@ pub trait Subject {
     }
 }
 
-/// The user of a subject (cache under test) on one thread. Its operations are timed, and so add as little as possible
-/// to the cache's own.
+/// A user of a subject (cache under test) on one thread: its operations are timed, and so add as little as possible to
+/// the cache's own.
 pub trait Worker {
     /// Reads a key: replaces what is in `buffer` by its value and says that it hit, or leaves
     /// whatever it likes in it. The allocation of the buffer is to be reused.

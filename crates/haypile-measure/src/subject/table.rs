@@ -7,7 +7,8 @@ use super::{Room, Subject, again, copy, mock, noop, store};
 /// A kind of subject (cache under test): its name, and the functions that check and open it.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// The name of the kind of subject: the part before the first colon, such as `memory`.
+    /// The name of the kind of subject (cache): the part of a subject's name before the first
+    /// colon, such as `memory`.
     pub name: &'static str,
     /// The syntax of the subject's name and options, such as `memory:OPTIONS`.
     pub usage: &'static str,
@@ -66,13 +67,13 @@ impl Subjects {
         subjects
     }
 
-    /// Adds a kind of subject to the table, or replaces the one with its name.
+    /// Adds a kind of subject (cache under test) to the table, or replaces the one with its name.
     pub fn register(&mut self, kind: Kind) {
         self.kinds.retain(|other| other.name != kind.name);
         self.kinds.push(kind);
     }
 
-    /// Returns all kinds of subjects in the table.
+    /// Returns all kinds of subjects (caches under test) in the table.
     pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
         self.kinds.iter()
     }

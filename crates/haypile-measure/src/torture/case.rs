@@ -17,7 +17,8 @@ use crate::result::{Parameters, Run, Sample, SubjectId};
 use crate::subject::{Room, Servers, SubjectError};
 
 /// Runs each torture case (which kills processes of a cache) on each cache, and calls `keep` with
-/// each finished sample. What is wrong is the error of a sample, and its counts say how much.
+/// each finished sample. A wrong or lost value is the error of a sample; its counts say how many
+/// there were.
 ///
 /// # Errors
 ///

@@ -63,7 +63,8 @@ impl<'a> TestContext<'a> {
         }
     }
 
-    /// Returns the command that starts a process of the torture case in a role, such as a writer.
+    /// Returns the command that starts a process of the torture case (a test that kills processes
+    /// of a cache) in a role, such as a writer.
     pub(super) fn command(&self, role: Role, seed: u64, numbers: &[(&str, u64)]) -> Command {
         let Stage { lengths, keys, delete, fetch, .. } = self.stage;
         let common = [

@@ -21,8 +21,8 @@ impl Controls {
     }
 
     /// Returns a finding if kills of processes cost hits: the hit ratio is lower than the lowest of
-    /// the control runs by more than `tolerance` plus the range of the control runs. A higher ratio
-    /// is not an error.
+    /// the control runs (without kills) by more than `tolerance` plus the range of the control
+    /// runs. A higher ratio is not an error.
     pub(super) fn judge(&self, ratio: Option<f64>, tolerance: f64) -> Option<String> {
         let ((low, high), ratio) = (self.ends()?, ratio?);
         let least = low - tolerance - (high - low);

@@ -20,7 +20,8 @@ const FILLINGS: u64 = 2;
 /// Between two looks at whether it is full.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Runs the torture case `keep` or `evict`, with kills of writer processes, or without them as a control run.
+/// Runs the torture case `keep` (the cache has room for all entries) or `evict` (it is full), with kills of writer
+/// processes, or without them as a control run.
 pub(super) fn run(context: &TestContext<'_>, is_control: bool) {
     let slots = filled(context);
     let left = AtomicU64::new(context.options.kills);
@@ -102,7 +103,7 @@ pub(super) fn filled(context: &TestContext<'_>) -> Vec<WriterSlot> {
     })
 }
 
-/// Performs `work` while reader processes read the cache.
+/// Performs `work` while reader processes read the cache, and then ends these.
 pub(super) fn with_readers<T>(context: &TestContext<'_>, work: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
         for number in 0..context.options.readers {

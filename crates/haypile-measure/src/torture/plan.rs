@@ -26,7 +26,8 @@ pub struct Contestant {
     pub language: String,
 }
 
-/// A case of the experiment `torture`, such as killing the processes that write to a cache.
+/// A case of the experiment `torture`, such as `keep`: killing the processes that write to a cache
+/// with room for all entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TortureCase {
     /// `keep`: writers are killed one by one while the cache has room for all entries.
@@ -82,7 +83,7 @@ impl FromStr for TortureCase {
 /// The plan of a torture of caches: its cases, and how many processes and kills they have.
 #[derive(Clone, Debug)]
 pub struct TorturePlan {
-    /// The cases of the torture to run, such as `keep`.
+    /// The cases of the torture to run, such as `keep` (killed writers while the cache has room).
     pub cases: Vec<TortureCase>,
     /// The seed of all random choices of the torture, except the times of kills, which differ
     /// between runs.
@@ -106,8 +107,8 @@ pub struct TorturePlan {
     /// The number of times that a process is killed while it computes a value, in the case
     /// `compute`.
     pub takeovers: u64,
-    /// The allowed distance of the hit ratio below those of the control runs, beyond the range of
-    /// these, as a part of 1; `None` for any.
+    /// The allowed distance, as a part of 1, of the hit ratio with kills below the control runs
+    /// without kills, beyond the range of these; `None` for any.
     pub tolerance: Option<f64>,
     /// The number of simulated containers, over which processes are distributed in turn, each with
     /// its own boot id (set by the variable `HAYPILE_BOOT_ID`); 0: all processes see the system's.
@@ -150,7 +151,7 @@ impl TorturePlan {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TortureOutcome {
-    /// The subjects (caches) that do not support a case, each with that case.
+    /// The caches that do not support a torture case, each with that case.
     pub unsupported: Vec<(SubjectSpec, TortureCase)>,
     /// Whether the torture was completed, and not interrupted.
     pub is_complete: bool,

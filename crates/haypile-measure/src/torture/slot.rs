@@ -20,8 +20,8 @@ use super::tally::Tally;
 /// The interval between checks for an end.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// The way in which a writer's process ends: killed after a time, asked to end, or with the torture
-/// case.
+/// The way in which one process of a torture's writer ends: killed after a time, asked to end, or
+/// with the torture case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriterRun {
     /// The run lasts until the case is over.
@@ -64,8 +64,8 @@ impl WriterSlot {
         Self { number, ledger, draw }
     }
 
-    /// Returns the writer with its latencies left out of the counts, because its process is going
-    /// to be stopped.
+    /// Returns the torture's writer with its latencies left out of the counts, because its process
+    /// is going to be stopped.
     pub(super) fn without_times(mut self) -> Self {
         self.ledger.is_timed = false;
         self

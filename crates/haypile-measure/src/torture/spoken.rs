@@ -29,7 +29,7 @@ pub(super) fn line(context: &TestContext<'_>, child: &mut Child) -> Result<Strin
     child.line(deadline, &|| context.watcher.is_interrupted())
 }
 
-/// Returns the error of a torture process that has printed an unexpected line.
+/// Returns the error that a torture process in this role has printed an unexpected line.
 pub(super) fn nonsense(role: Role, line: &str) -> Failure {
     let shown: String = line.chars().take(200).collect();
     Failure::Failed(format!("a {} said '{}'", role.name(), shown.escape_debug()))

@@ -2,7 +2,8 @@
 
 use super::value::Lengths;
 
-/// The mix of random operations in one phase of the torture.
+/// The mix of random operations (reads, writes, deletions) of the torture's processes in one of its
+/// cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stage {
     pub(super) lengths: Lengths,
@@ -28,8 +29,8 @@ const INVALIDATED_KEYS: u64 = 48;
 const AUDIT: u64 = 500;
 
 impl Stage {
-    /// Creates the mix of operations for a phase in which nothing has to be evicted: live data is a
-    /// fourth of the cache. Some values are longer than a segment of a cache file.
+    /// Creates the mix of operations of a torture in which nothing has to be evicted: live data is
+    /// a fourth of the cache. Some values are longer than a segment of a cache file.
     pub(super) fn keep(capacity_bytes: u64, writers: u64) -> Self {
         let common_bytes = COMMON_BYTES.min(capacity_bytes / 2048);
         let longest_bytes = capacity_bytes / 64;
@@ -38,7 +39,7 @@ impl Stage {
         Self { lengths, keys: own * writers, delete: 10, fetch: 10, audit: own, evicts: false }
     }
 
-    /// Creates the mix of operations for a phase with few keys, so that computing a key's value
+    /// Creates the mix of operations of a torture with few keys, so that computing a key's value
     /// often coincides with its removal. Some values are so long that kills interrupt their
     /// writing.
     pub(super) fn invalidate(capacity_bytes: u64, writers: u64) -> Self {
@@ -51,7 +52,7 @@ impl Stage {
         }
     }
 
-    /// Creates the mix of operations for a phase with four times more data than the cache holds,
+    /// Creates the mix of operations of a torture with four times more data than the cache holds,
     /// and values that are longer than a segment of a cache file.
     pub(super) fn evict(capacity_bytes: u64, writers: u64) -> Self {
         let common_bytes = COMMON_BYTES.min(capacity_bytes / 1024);

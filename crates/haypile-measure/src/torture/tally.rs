@@ -15,7 +15,8 @@ pub(super) struct Tally {
     pub(super) stops: u64,
     /// The number of operations that writer processes reported as done.
     pub(super) acknowledged: u64,
-    /// The number of reads whose values were checked against the recorded writes.
+    /// The number of reads whose values were compared with the recorded writes of the torture's
+    /// writers.
     pub(super) compared: u64,
     pub(super) lost: u64,
     pub(super) wrong: u64,
@@ -35,8 +36,8 @@ pub(super) struct Tally {
     /// The number of reads, in the case `invalidate`, that returned a value which had been removed
     /// before.
     pub(super) stale: u64,
-    /// The number of values that the cache did not store because their key was, or may have been,
-    /// removed in the meantime.
+    /// The number of values that the cache refused to store because their key was, or may have
+    /// been, removed in the meantime.
     pub(super) refused: u64,
     /// The number of values that client processes computed or read from the database.
     pub(super) computed: u64,
@@ -47,7 +48,8 @@ pub(super) struct Tally {
     pub(super) cleared: u64,
     /// The number of orders to client processes for which the cache has no operation.
     pub(super) unsupported: u64,
-    /// The number of computations of values that other processes took over from a killed one.
+    /// The number of computations of values that another process took over from a process that was
+    /// killed while it computed.
     pub(super) taken_over: u64,
     pub(super) longest_takeover_ns: u64,
     pub(super) findings: Vec<String>,
@@ -122,8 +124,8 @@ impl Tally {
         (self.reads > 0).then(|| self.hits as f64 / self.reads as f64)
     }
 
-    /// Returns the findings of the torture case (wrong values and so on) as text; `None` if there
-    /// are none. A time-out with `Busy` is allowed.
+    /// Returns the findings of the torture case (wrong or lost values, crashes and so on) as text;
+    /// `None` if there are none. A time-out with `Busy` is allowed.
     pub(super) fn verdict(&self) -> Option<String> {
         let parts = [
             (self.stale, "stale values"),

@@ -9,7 +9,8 @@ pub(super) const HEAD_BYTES: u64 = 24;
 /// One value of this number may be as long as the longest.
 const LONG_ONE_OF: u64 = 256;
 
-/// The largest lengths of the torture's values, which are random.
+/// The largest lengths of the torture's random values: one for most values, and one for the few
+/// long ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lengths {
     /// The largest length of most of the torture's values, in bytes after their header.

@@ -157,8 +157,8 @@ impl StoreSubject {
         &**self.cache.store()
     }
 
-    /// Flushes the cache to disk, if it keeps entries there; does nothing for memory without a
-    /// snapshot.
+    /// Flushes the last level of the subject's cache to disk, if it keeps entries there; does
+    /// nothing for memory without a snapshot.
     ///
     /// # Errors
     ///

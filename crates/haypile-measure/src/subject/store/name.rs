@@ -13,8 +13,8 @@ use super::file;
 /// The schemes that an experiment gives its capacity to when their URL states no size.
 const SIZED: [&str; 2] = ["memory", "file"];
 
-/// Returns the cache URL of a subject, with the sizes and the file path that its name leaves to the
-/// experiment. The addresses of its own servers are filled in later.
+/// Returns the cache URL of a subject: its name, completed by the sizes and the file path that the
+/// name leaves to the experiment. The addresses of its own servers are filled in later.
 pub fn complete(
     spec: &SubjectSpec,
     room: &Room,

@@ -64,7 +64,8 @@ impl Client {
         }
     }
 
-    /// Lets the client process perform an order on the cache, and sends it the database's value if it asks for that.
+    /// Lets the client process perform an order (such as a read) on the cache, and sends it the value from the
+    /// simulated database if it asks for that.
     pub(super) fn perform(
         &mut self,
         context: &TestContext<'_>,

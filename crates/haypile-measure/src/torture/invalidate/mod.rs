@@ -41,7 +41,8 @@ const SLOW_ONE_OF: u64 = 2;
 /// The longest time that a computation takes, in nanoseconds.
 const LONGEST_COMPUTATION_NS: u64 = 400_000;
 
-/// Runs the torture case `invalidate`, with kills of the client processes, or without them as a control run.
+/// Runs the torture case `invalidate` (entries are removed while processes compute them), with kills of client
+/// processes, or without as a control run.
 pub(super) fn run(context: &TestContext<'_>, is_control: bool) -> Result<(), Unsupported> {
     let truth = Truth::new(context.stage.keys);
     let left = AtomicU64::new(context.options.kills);

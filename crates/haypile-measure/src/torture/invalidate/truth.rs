@@ -39,7 +39,8 @@ struct Removed {
     floor: AtomicU64,
 }
 
-/// The state of a key before an order of a client process, with which the answer is compared.
+/// The known state of a key before a client process is ordered to read or fill it, from which follows which answers are
+/// right.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     /// The lowest number that is not stale.
@@ -71,8 +72,8 @@ impl Truth {
         self.clock.load(Ordering::SeqCst)
     }
 
-    /// Changes the simulated database, before `removal` removes outdated values from the cache. Returns the change's
-    /// number.
+    /// Changes the simulated database, before `removal` removes the outdated values from the cache. Returns the number
+    /// of the change.
     pub(super) fn change(&self, removal: Removal) -> u64 {
         self.of(removal).begun.fetch_add(1, Ordering::SeqCst);
         self.clock.fetch_add(1, Ordering::SeqCst) + 1
@@ -115,7 +116,7 @@ impl Truth {
         }
     }
 
-    /// Checks whether the value that a client process got for a key is allowed (not stale), and counts it.
+    /// Checks whether the value that a client process got for a key is allowed (not stale), and counts the result.
     pub(super) fn judge(&self, key: u64, before: Before, answer: &Answer, tally: &mut Tally) {
         match *answer {
             Answer::Hit(number) | Answer::Value(number) => {

@@ -8,11 +8,12 @@ use super::target::{Filled, Refusal, Target};
 use super::{Orders, ask, line, nanos, refused, say};
 use crate::torture::value::{self, key_bytes};
 
-/// The number of groups of keys in the torture case `invalidate`: each key is in the group of its
-/// number modulo this.
+/// The number of groups of keys that can be removed together in the torture case `invalidate`: a
+/// key's group is its number modulo this.
 pub(in crate::torture) const GROUPS: u64 = 6;
 
-/// The number of the group that contains all keys.
+/// The number of the group that contains all keys of the torture case `invalidate`, in addition to
+/// the groups that have some of them.
 pub(in crate::torture) const ALL_KEYS: u64 = GROUPS;
 
 pub(super) fn run(

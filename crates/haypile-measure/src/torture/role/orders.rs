@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::subject::{Found, Room, SubjectSpec};
 use crate::torture::value::Lengths;
 
-/// The role of a process in the torture of a cache: writer, reader, computer or client.
+/// The role of a process in the torture of a cache (a test that kills processes): writer, reader, computer or client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A process that writes its own keys.
@@ -33,7 +33,7 @@ impl Role {
     }
 }
 
-/// The command-line arguments of a process in the torture: its role, the cache, and numbers.
+/// The command-line arguments of a process in the torture of a cache: its role, the cache, and numbers by name.
 #[derive(Clone, Debug)]
 pub struct Orders {
     /// The role of the process in the torture, such as a writer.
