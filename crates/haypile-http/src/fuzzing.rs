@@ -9,7 +9,8 @@ use crate::storage::format::{decode, encode};
 
 pub use crate::proxy::fuzzing::{Conversation, converse};
 
-/// Decodes bytes as a stored entry of the HTTP cache, for fuzzing; returns whether they are valid.
+/// Decodes bytes as a stored entry (the responses of a URL) of the HTTP cache, for fuzzing; returns
+/// whether they are valid.
 ///
 /// # Panics
 ///

@@ -22,8 +22,8 @@ impl Default for Ahead {
 }
 
 impl Ahead {
-    /// Changes the number of bytes that a response body in transit has reserved to the needed number, or to fewer if
-    /// the shared budget lacks them.
+    /// Changes the number of bytes that a response body in transit has reserved from the shared budget (`taken`) to
+    /// `needed`, or to fewer if the budget lacks them.
     pub(super) fn adjust(&self, taken: &mut u64, needed: u64) {
         let needed = needed.min(MOST_OF_ONE_BYTES).next_multiple_of(STEP_BYTES);
         if needed < *taken {

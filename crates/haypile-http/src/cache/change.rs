@@ -87,8 +87,8 @@ impl HttpCache {
         Ok(response)
     }
 
-    /// Invalidates all stored responses of an origin if its response to a request for this URI
-    /// demands that (`Clear-Site-Data`).
+    /// Invalidates all stored responses of an origin if its response to a request for `uri` demands
+    /// that (`Clear-Site-Data`).
     pub(super) async fn heed_clearing(&self, uri: &Uri, response: &response::Parts) {
         if clears_origin(&self.inner.rules, uri, response)
             && let Ok(target) = Target::of(uri)
@@ -112,9 +112,9 @@ impl HttpCache {
         self.inner.storage.purge_groups(groups, false).await;
     }
 
-    /// Returns the groups that a response belongs to by the group names it states: for each name
-    /// one group of all origins and one of its origin, and the group of all such responses of its
-    /// origin.
+    /// Returns the purge groups (responses that are purged together) of a response that states
+    /// these names: two for each name (of all origins, and of its own), and that of all its
+    /// origin's responses with groups.
     pub(super) fn groups(&self, name: &[u8], named: &[String]) -> Vec<Group> {
         let (all, origin) = (self.partitioned(""), origin_of(name));
         let mut groups: Vec<Group> = named

@@ -56,18 +56,20 @@ pub(super) struct Waiting<'a> {
     /// The key that all requests for the same response have in common.
     pub(super) key: Bytes,
     pub(super) why: Forwarded,
-    /// The longest time for which another request for the same response may delay this one.
+    /// The longest time for which another request for the same response may delay this one, before this one is sent to
+    /// the origin too.
     pub(super) patience: Duration,
     /// Whether a stale stored response can be served instead of waiting longer.
     pub(super) has_stale: bool,
     /// Whether the last request for the target (URL) failed.
     pub(super) is_failing: bool,
-    /// The serial number of this request among those to the origin, if only the response to a later request may answer
-    /// it.
+    /// The serial number of this request, if only the response to a request that is sent later may answer it (as after
+    /// `no-cache`).
     pub(super) ticket: Option<u64>,
 }
 
-/// The outcome of waiting for the response to another request, such as the response itself.
+/// The outcome of waiting for the response to another request: that response, a stale stored one, or the right to ask
+/// the origin.
 pub(super) enum Joined {
     /// No other request is on its way: this one goes to the origin, and leads those that come
     /// later.
@@ -291,7 +293,7 @@ impl HttpCache {
     }
 }
 
-/// Returns the cache directives of a request without those of a reload: `no-cache` and `max-age=0`.
+/// Returns the cache directives of a request without those that browsers send on a reload: `no-cache` and `max-age=0`.
 pub(super) fn without_reload(asked: &RequestDirectives) -> RequestDirectives {
     let max_age = asked.max_age.filter(|longest| !longest.is_zero());
     RequestDirectives { no_cache: false, max_age, ..asked.clone() }

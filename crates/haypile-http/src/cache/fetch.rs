@@ -48,14 +48,15 @@ pub(super) struct Fetch {
     /// The cache directives of the request that the cache obeys.
     pub(super) directives: RequestDirectives,
     pub(super) name: Bytes,
-    /// The stored entry of the URL, as it was read before; `None` if the store did not answer.
+    /// The stored entry of the URL as it was read before the request was sent to the origin; `None` if the store did
+    /// not answer.
     pub(super) read: Option<Read>,
     /// The stored response to revalidate at the origin, if there is one.
     pub(super) stale: Option<Stale>,
     pub(super) why: Forwarded,
     /// The guard that informs other requests which wait for the response to this one.
     pub(super) leader: Option<Leader>,
-    /// The longest time for which a request of another process may delay this one.
+    /// The longest time for which this request waits for a request of another process for the same response.
     pub(super) patience: Duration,
     /// Whether the origin is asked for the whole response, although the client asks for less.
     pub(super) asks_for_all: bool,
@@ -105,8 +106,8 @@ impl Refusal {
 }
 
 impl Fetch {
-    /// Sends the request to the origin, and returns the response. If the client disconnects, the response is still
-    /// stored, and other requests that wait for it still get it.
+    /// Sends the client's request to the origin, and returns the response. If the client disconnects, the response is
+    /// still stored, and other requests that wait for it still get it.
     pub(super) async fn start(self, origin: impl Origin) -> Answered {
         if self.parts.method != Method::GET {
             return self.head(origin).await;
@@ -590,9 +591,9 @@ impl Fetch {
 }
 
 impl HttpCache {
-    /// Returns the state of invalidations (the entry's generation and the number of the last purge) for a request to
-    /// the origin that begins now; a response is stored only if both are unchanged. Returns `None` if the response may
-    /// not be stored.
+    /// Returns the state of invalidations (the entry's generation, which changes with each, and the number of the last
+    /// purge) for a request to the origin that begins now; a response is stored only if both are unchanged. Returns
+    /// `None` if the response may not be stored.
     pub(super) async fn begin(
         &self,
         parts: &request::Parts,

@@ -124,7 +124,7 @@ impl Fill {
     }
 
     /// Reads a response body from the origin until its end, or until it has no readers left. Calls `commit` with the
-    /// stored part when the body is complete, before readers see its end.
+    /// stored part of the body when it is complete, before readers see its end.
     pub(crate) async fn run<Commit>(
         &self,
         mut body: Body,

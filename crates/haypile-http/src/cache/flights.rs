@@ -28,7 +28,8 @@ struct Flight {
     progress: watch::Sender<Progress>,
 }
 
-/// The progress of a request to the origin that others wait for.
+/// The progress of a request to the origin, as other requests that wait for its response see it: waiting, coming,
+/// failed and so on.
 #[derive(Clone, Debug)]
 pub(super) enum Progress {
     /// The origin has not answered yet.
@@ -48,7 +49,7 @@ pub(super) enum Progress {
     Alone,
 }
 
-/// A response from the origin that is arriving and being stored.
+/// A response from the origin whose body is arriving and being stored, so that other requests can read it too.
 #[derive(Debug)]
 pub(super) struct Coming {
     pub(super) head: Stored,
@@ -58,8 +59,8 @@ pub(super) struct Coming {
     pub(super) length: Option<u64>,
 }
 
-/// The role of a request that finds no usable stored response: it asks the origin, or waits for the
-/// request that does.
+/// The role of a request that finds no usable stored response: it asks the origin (leads), or waits for the request
+/// that does (follows).
 pub(super) enum Boarding {
     Lead(Leader),
     Follow(Followed),
@@ -72,8 +73,8 @@ pub(super) struct Followed {
     pub(super) progress: watch::Receiver<Progress>,
 }
 
-/// The right to ask the origin for a response, while other requests wait for it. They wait until this is dropped, at
-/// most.
+/// The right to ask the origin for a response, while other requests wait for it. They wait at most until this is
+/// dropped (of two, the last).
 #[derive(Debug)]
 pub(super) struct Leader {
     flights: Arc<Flights>,
@@ -93,7 +94,7 @@ impl Flights {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Joins a request in progress to the origin for the same response, or starts a new one.
+    /// Joins a request in progress to the origin for the same response, or gets the right to start a new one.
     pub(super) fn board(self: &Arc<Self>, name: &Bytes) -> Boarding {
         let mut by_name = self.by_name.lock();
         if let Some(flight) = by_name.get(name) {
@@ -103,8 +104,8 @@ impl Flights {
         Boarding::Lead(self.lead(&mut by_name, name, false))
     }
 
-    /// Starts a second request to the origin in addition to a slow one: requests that wait get the response that comes
-    /// first. Returns `None` if the slow one is over, or a second one is in progress.
+    /// Returns the right to send a second request to the origin in addition to a slow one: requests that wait get the
+    /// response that comes first. Returns `None` if the slow one is over, or a second one is in progress.
     pub(super) fn reinforce(self: &Arc<Self>, name: &Bytes, slow: &Followed) -> Option<Leader> {
         let mut by_name = self.by_name.lock();
         let flight = by_name.get_mut(name);
@@ -115,8 +116,8 @@ impl Flights {
         Some(Leader { flights, name, number, progress, is_second: true, has_waited: true })
     }
 
-    /// Starts a request to the origin in place of one whose response cannot be used; returns `None` if that was
-    /// replaced already.
+    /// Returns the right to send a request to the origin in place of one in progress whose response cannot be used;
+    /// `None` if that was replaced already.
     pub(super) fn supersede(self: &Arc<Self>, name: &Bytes, old: &Followed) -> Option<Leader> {
         let mut by_name = self.by_name.lock();
         if let Some(flight) = by_name.get(name) {
@@ -150,20 +151,19 @@ impl Flights {
 }
 
 impl Followed {
-    /// Whether the awaited request was sent to the origin after the request with this serial number
-    /// came.
+    /// Whether the awaited request was sent to the origin after the request with this serial number came to the cache.
     pub(super) fn is_after(&self, ticket: u64) -> bool {
         self.number > ticket
     }
 }
 
 impl Leader {
-    /// Returns the key that all requests for this response have in common.
+    /// Returns the key of the response that this request asks the origin for, which all requests for it have in common.
     pub(super) fn name(&self) -> &Bytes {
         &self.name
     }
 
-    /// Informs the waiting requests of the progress of the request to the origin.
+    /// Informs the requests that wait for a response of the progress of the request to the origin, such as its failure.
     pub(super) fn tell(&self, progress: Progress) {
         self.progress.send_replace(progress);
     }

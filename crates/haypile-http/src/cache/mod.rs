@@ -297,7 +297,8 @@ impl HttpCache {
         Ok(response)
     }
 
-    /// Returns the counts of the underlying store in Prometheus' text format; `None` if the store cannot report them.
+    /// Returns the counts (such as hits and misses) of the store below the HTTP cache in Prometheus' text format;
+    /// `None` if the store cannot report them.
     pub async fn prometheus(&self) -> Option<String> {
         self.inner.storage.prometheus().await
     }
@@ -308,7 +309,7 @@ impl HttpCache {
     }
 }
 
-/// Adds the `Cache-Status` of this cache to a response from the origin, with the origin's status code.
+/// Adds the `Cache-Status` field of this cache, with the origin's status code, to a response that came from the origin.
 pub(crate) fn tell(response: &mut Response<Body>, mut status: Status) {
     if status.forwarded.is_some() && status.origin_status.is_none() {
         status.origin_status = Some(response.status().as_u16());

@@ -31,7 +31,8 @@ pub enum CacheMode {
 }
 
 impl CacheMode {
-    /// Adds the cache directives that this mode stands for to those of a request.
+    /// Changes the cache directives of a request as this cache mode of the Fetch standard demands, such as adding
+    /// `no-store`.
     pub(super) fn apply(self, asked: &mut RequestDirectives) {
         match self {
             Self::Default => {}

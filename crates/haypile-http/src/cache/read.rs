@@ -17,7 +17,8 @@ use crate::storage::{Entry, Outcome, Read, StoredResponse};
 /// The most often that a request waits for others, and finds that what they have stored is purged.
 const MOST_WAITS: u32 = 3;
 
-/// The stored response that answers a request, with the decision on its use.
+/// The stored response that answers a request, with the decision on its use, such as serving or
+/// revalidating it.
 pub(super) enum Selected {
     /// The response at this index of its entry.
     At(usize, Assessment),
@@ -348,7 +349,8 @@ impl HttpCache {
         }));
     }
 
-    /// Returns the `Cache-Status` of a response that came from this level of the store.
+    /// Returns the `Cache-Status` of a response that came from a level of the store, by the number
+    /// `level` (0 is the fastest).
     pub(super) fn hit(&self, assessment: &Assessment, level: u8) -> Status {
         let mut status = Status::hit(assessment.lifetime, assessment.age);
         status.level = self.inner.level_names.get(usize::from(level)).cloned();

@@ -18,7 +18,7 @@ use crate::semantics::{SearchRule, Target};
 /// The paths whose rules a process knows at most.
 const MOST_RULES: usize = 64 << 10;
 
-/// The known rules (`No-Vary-Search`) on which query parameters matter, by scheme, host and path.
+/// The known rules (`No-Vary-Search`) on which query parameters of a URL decide its response, by scheme, host and path.
 #[derive(Debug, Default)]
 pub(super) struct Searches {
     rules: RwLock<HashMap<Bytes, Arc<SearchRule>>>,
@@ -51,7 +51,8 @@ impl Searches {
 }
 
 impl HttpCache {
-    /// Returns the key of the stored entry that answers requests for a URL.
+    /// Returns the key of the stored entry that answers requests for a URL, by the known rules on which query
+    /// parameters matter.
     pub(super) fn named(&self, target: &Target) -> Bytes {
         let searches = &self.inner.searches;
         let rule = if searches.is_empty() { None } else { searches.get(&self.path(target)) };
@@ -104,8 +105,8 @@ impl HttpCache {
         }
     }
 
-    /// Records the rule on a path's query parameters (`No-Vary-Search`) from a new response, also for other processes.
-    /// Returns whether the response may be stored under this key.
+    /// Records the `No-Vary-Search` rule of a path, from a response that the origin has just sent, for all processes
+    /// that share the store. Returns whether the response may be stored under this key.
     pub(super) async fn learn_anew(
         &self,
         parts: &request::Parts,

@@ -79,8 +79,8 @@ impl HttpCache {
         Some(response)
     }
 
-    /// Whether the range of bytes that a request asks for is stored, according to the entry of the
-    /// response.
+    /// Whether the range of body bytes that a request asks for is stored, according to the stored
+    /// response's entry.
     pub(super) fn has_asked_part(parts: &request::Parts, stored: &StoredResponse) -> bool {
         match asked_part(parts, stored) {
             Part::Bytes(range) => stored.body.has(&range),

@@ -78,7 +78,8 @@ impl Status {
         self.ttl.is_none() && self.origin_status.is_none()
     }
 
-    /// Returns the `Cache-Status` of a response from the cache, given its lifetime and age.
+    /// Returns the `Cache-Status` of a stored response that the cache serves, given the response's freshness lifetime
+    /// and age.
     pub(super) fn hit(lifetime: Duration, age: Duration) -> Self {
         let stale_for = age.saturating_sub(lifetime);
         // Begun seconds count whole, so that the sign says whether it is fresh.

@@ -31,7 +31,8 @@ impl Used {
         }
     }
 
-    /// Whether a response had come over the origin's connection before the error on it.
+    /// Whether a response had already come over the origin's connection on which a request met this
+    /// error.
     pub(super) fn of(error: &hyper_util::client::legacy::Error) -> bool {
         let mut extensions = Extensions::new();
         if let Some(connection) = error.connect_info() {

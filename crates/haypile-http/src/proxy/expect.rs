@@ -37,7 +37,8 @@ pub(super) fn is_expected(parts: &request::Parts) -> bool {
     parts.version == Version::HTTP_11 && lines.next().is_some_and(is_it) && lines.next().is_none()
 }
 
-/// The time until which an origin is not asked for `100 Continue`, because it did not answer before.
+/// The time until which requests do not ask an origin for `100 Continue`, because it did not answer such a request
+/// before.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Silence(Arc<Mutex<Option<Instant>>>);
 
@@ -67,8 +68,8 @@ enum Permission {
 pub(super) struct Awaited(watch::Sender<Permission>);
 
 impl Awaited {
-    /// Makes a marked request wait for its origin's `100 Continue` before the body is sent, unless the origin has
-    /// recently failed to answer.
+    /// Makes a request that is marked as waiting for `100 Continue` wait for its origin's, before the body is sent,
+    /// unless the origin has recently failed to answer.
     pub(super) fn begin(
         request: Request<Body>,
         silence: &Silence,
@@ -94,8 +95,8 @@ impl Awaited {
         (Some(Self(sender)), request)
     }
 
-    /// Records the origin's response: if the origin has not permitted the request's body before, it does not get it,
-    /// nor another request on this connection.
+    /// Records the origin's response to a request: if the origin has not permitted the request's body before, it does
+    /// not get it, nor another request on this connection.
     pub(super) fn answered(self, response: Response<Body>) -> Response<Body> {
         step(&self.0, Permission::Awaited, Permission::Unneeded);
         response.map(|body| Body::wrap(Answer { body, awaited: self }))

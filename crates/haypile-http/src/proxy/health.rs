@@ -38,7 +38,7 @@ impl Default for DownAfter {
     }
 }
 
-/// The recent failures of an origin, by which it counts as up or down.
+/// The recent failures of an origin server, by which the proxy counts it as up or down.
 #[derive(Debug)]
 pub(super) struct Health {
     rules: DownAfter,
@@ -61,7 +61,7 @@ struct Down {
     is_tried: bool,
 }
 
-/// The right to send one request to an origin, which records the outcome for the origin's health.
+/// The permission to send one request to an origin, which records the request's outcome for the origin's health.
 #[derive(Debug)]
 pub(super) struct Trial<'a> {
     health: &'a Health,
@@ -85,8 +85,8 @@ impl Health {
         Self { rules, state: Mutex::default(), refused: AtomicU64::new(0) }
     }
 
-    /// Returns the right to send a request to the origin; if the origin is down, the time after
-    /// which it is tried again.
+    /// Returns the permission to send a request to the origin; if the origin counts as down, the time after which it is
+    /// tried again.
     pub(super) fn begin(&self) -> Result<Trial<'_>, Duration> {
         let mut state = self.state.lock();
         let Some(down) = &mut state.down else {
@@ -113,7 +113,8 @@ impl Health {
 }
 
 impl Trial<'_> {
-    /// Records the outcome of the request to the origin. Returns whether the origin is down now, if that has changed.
+    /// Records the outcome of a request to the origin, by which it counts as up or down. Returns whether the origin is
+    /// down now, if that has changed.
     pub(super) fn end(mut self, outcome: Sent<'_>) -> Option<bool> {
         // Another may try it from here on, which is nothing to end when this is dropped.
         let is_probe = std::mem::take(&mut self.is_probe);

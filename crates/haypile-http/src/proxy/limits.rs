@@ -40,7 +40,8 @@ impl Default for Limits {
     }
 }
 
-/// A time limit for each of several waits, one after the other.
+/// A time limit that applies to each of several waits (such as for the parts of a body), one after
+/// the other.
 #[derive(Debug)]
 pub(super) struct Timer {
     limit: Duration,

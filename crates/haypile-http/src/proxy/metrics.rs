@@ -85,7 +85,7 @@ impl Drop for Present<'_> {
 }
 
 impl Metrics {
-    /// Creates counters at zero, which include the number of lines that the access log loses.
+    /// Creates the proxy's counters at zero; that of lost log lines is the access log's own.
     pub(super) fn with_log(log: Option<&AccessLog>) -> Self {
         let log_lines_lost = log.map(|log| Arc::clone(log.lost())).unwrap_or_default();
         Self { log_lines_lost, ..Self::default() }

@@ -182,7 +182,7 @@ impl Origins {
         Ok(Self { by_host, other })
     }
 
-    /// Returns the counts of origins that are down, and of requests that were not sent to them.
+    /// Returns the counts of origin servers that are down, and of requests that were not sent to them.
     pub(super) fn down(&self) -> DownOrigins {
         let all = || self.by_host.values().chain(&self.other).map(|upstream| &upstream.0.health);
         DownOrigins {

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use super::limits::Timer;
 use crate::cache::BoxError;
 
-/// Limits the time of a body: it fails if its next part does not come within `pause`, or its end
-/// not within `whole`.
+/// Limits the time of an HTTP body: it fails if its next part does not come within `pause`, or its
+/// end not within `whole`.
 pub(super) fn limit<B>(body: B, pause: Duration, whole: Duration) -> Limited<B> {
     Limited { body, pause, timer: Timer::new(pause), begun: Instant::now(), whole }
 }

@@ -26,8 +26,8 @@ const SLASHES_BEFORE_PATH: u8 = 3;
 /// The most digits of a chunk's length that are read here.
 const MOST_DIGITS: u8 = 15;
 
-/// The framing (body length) of the last request that hyper has read on a connection, by which the begin of the next
-/// request is found.
+/// The framing (body length) of the last request that hyper has read on a client's connection, by which the begin of
+/// the next request is found.
 #[derive(Clone, Debug)]
 pub(super) struct Framing(Arc<AtomicU64>);
 

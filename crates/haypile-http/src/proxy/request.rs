@@ -50,7 +50,7 @@ fn is_disguised(name: &str) -> bool {
         || (name.contains('_') && ["content-length", "transfer-encoding"].iter().any(is_other))
 }
 
-/// The client of a connection to the proxy.
+/// The client of one connection to the proxy: its address, its `Host`, and whether the connection is about to end.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) address: IpAddr,
@@ -68,12 +68,12 @@ impl Client {
         Self { address, field, is_ending: AtomicBool::new(false), host: OnceLock::new() }
     }
 
-    /// Makes the next response on the client's connection the last one, with `Connection: close`.
+    /// Makes the next response on this client's connection the last one, with `Connection: close`.
     pub(super) fn end(&self) {
         self.is_ending.store(true, Ordering::Relaxed);
     }
 
-    /// Announces in a response that the connection ends (`Connection: close`), if it is the last one on the connection.
+    /// Adds `Connection: close` to a response, if it is the last one on the client's connection.
     pub(super) fn announce_end<B>(&self, response: &mut Response<B>) {
         let is_other_protocol = response.status() == StatusCode::SWITCHING_PROTOCOLS;
         if self.is_ending.load(Ordering::Relaxed) && !is_other_protocol {

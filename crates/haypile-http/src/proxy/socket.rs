@@ -25,8 +25,8 @@ impl Socket {
         Self(Arc::new(Mutex::new(stream)))
     }
 
-    /// Waits until the client has reset the connection, or has closed its side for as long as
-    /// `patience`: it may wait for its response, or be gone, which cannot be distinguished until
+    /// Waits until the client has reset the connection, or has closed its sending side for as long
+    /// as `patience`: it may wait for its response, or be gone, which cannot be distinguished until
     /// something is sent.
     pub(super) async fn left(self, patience: Duration) {
         let mut ended = None;

@@ -35,7 +35,8 @@ fn names(headers: &HeaderMap, name: &HeaderName, member: &str) -> bool {
     lines.flat_map(|line| line.split(',')).any(|other| other.trim().eq_ignore_ascii_case(member))
 }
 
-/// Adds the header fields that ask for a WebSocket, or agree to one (`Connection`, `Upgrade`).
+/// Adds the header fields that ask an origin for a WebSocket, or agree to one (`Connection`,
+/// `Upgrade`), to a message.
 pub(super) fn add_fields(headers: &mut HeaderMap) {
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));

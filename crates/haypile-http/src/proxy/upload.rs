@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 use crate::cache::Body;
 
 /// The time since when an origin has been expected to take the next part of a request, or to answer; `None` while the
-/// client is expected to send, which has another limit.
+/// proxy waits for the client to send, which has another limit.
 #[derive(Clone, Debug)]
 pub(super) struct OriginsTurn(Arc<Mutex<Option<Instant>>>);
 

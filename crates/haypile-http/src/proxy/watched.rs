@@ -21,7 +21,8 @@ use crate::cache::{Body, BodyError, Status};
 /// response, as in nginx.
 pub(super) const ABANDONED: u16 = 499;
 
-/// The observer of a request and its response, which counts and logs them when it is dropped.
+/// The observer of a client's request and its response, which counts and logs both when it is
+/// dropped.
 pub(super) struct Watch {
     proxy: Arc<Inner>,
     begun: Instant,

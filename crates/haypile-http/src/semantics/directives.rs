@@ -33,8 +33,8 @@ impl Scope {
         if let Self::Fields(fields) = self { fields } else { &[] }
     }
 
-    /// Widens the scope of a `Cache-Control` directive by that of another directive of the same
-    /// name.
+    /// Widens the scope (the header fields or everything) of a `Cache-Control` directive by that of
+    /// another directive of the same name.
     pub(super) fn widen(&mut self, other: Self) {
         *self = match (std::mem::take(self), other) {
             (Self::Everything, _) | (_, Self::Everything) => Self::Everything,
@@ -99,7 +99,7 @@ pub struct ResponseDirectives {
 }
 
 impl ResponseDirectives {
-    /// Parses the response directives in all lines of `Cache-Control`.
+    /// Parses the `Cache-Control` directives of a response from all lines of that field.
     pub fn read(headers: &HeaderMap) -> Self {
         let mut directives = Self::default();
         for member in members(headers, &CACHE_CONTROL) {
@@ -153,7 +153,7 @@ pub struct RequestDirectives {
 }
 
 impl RequestDirectives {
-    /// Parses the request directives in all lines of `Cache-Control`.
+    /// Parses the `Cache-Control` directives of a request from all lines of that field.
     pub fn read(headers: &HeaderMap) -> Self {
         let mut directives = Self::default();
         for member in members(headers, &CACHE_CONTROL) {

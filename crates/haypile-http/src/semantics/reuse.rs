@@ -9,7 +9,7 @@ use super::rules::{Control, Rules};
 use super::stored::Stored;
 use super::terms::Terms;
 
-/// The permitted use of a stored response for a request: serve it, revalidate it and so on.
+/// The permitted use of a stored response for a request: serve it as it is, revalidate it first, and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
     /// The cache serves the response.
@@ -49,7 +49,7 @@ pub(crate) struct Assessment {
 }
 
 impl Rules {
-    /// Decides how a stored response may be used for a request at the time `now`.
+    /// Decides how a stored response may be used for a request at the time `now`: served, revalidated and so on.
     pub fn reuse(&self, request: &request::Parts, stored: &Stored, now: SystemTime) -> Reuse {
         let asked = RequestDirectives::read(&request.headers);
         let terms = Terms::of(self, stored);

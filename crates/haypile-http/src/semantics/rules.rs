@@ -20,8 +20,8 @@ pub enum Sharing {
     Private,
 }
 
-/// The rules that an HTTP cache follows (RFC 9111). [`shared`](Self::shared) and [`private`](Self::private) are those
-/// of the standards.
+/// The rules that an HTTP cache follows (RFC 9111). [`shared`](Self::shared) and [`private`](Self::private) return
+/// those of the standards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// The users of the cache: one (private), or several (shared).
@@ -152,7 +152,8 @@ impl Rules {
             && self.may_be_personal(request)
     }
 
-    /// Returns the parts of header fields that these rules ignore when a `Vary` names the fields.
+    /// Returns the parts of request fields (such as ignored cookies) that these rules ignore when a response's `Vary`
+    /// names the fields.
     pub(crate) fn selection(&self) -> Selection<'_> {
         let keeps_unknown_codings = self.keeps_unknown_codings;
         Selection { ignored_cookies: Some(&self.ignored_cookies), keeps_unknown_codings }
@@ -178,12 +179,12 @@ impl Rules {
 /// seconds.
 pub(crate) const OWN_LIFETIME: HeaderName = HeaderName::from_static("haypile-lifetime");
 
-/// Sets the lifetime of a response, in place of the one that it states.
+/// Sets the freshness lifetime of a response, in place of the one that it states.
 pub(crate) fn set_lifetime(response: &mut HeaderMap, lifetime: Duration) {
     response.insert(OWN_LIFETIME, lifetime.as_secs().into());
 }
 
-/// The cache directives of a response that apply to one cache.
+/// The cache directives of a response that apply to one cache, from `Cache-Control` or a targeted field.
 #[derive(Debug)]
 pub(super) struct Control {
     pub(super) directives: ResponseDirectives,
@@ -198,7 +199,8 @@ impl Control {
         directives.public || directives.must_revalidate || directives.s_maxage.is_some()
     }
 
-    /// Whether the response may never be reused without validation once it is stale.
+    /// Whether a response may never be reused without validation once it is stale, by its directives and the cache's
+    /// rules.
     pub(super) fn forbids_stale(&self, rules: &Rules) -> bool {
         let directives = &self.directives;
         let of_shared = directives.proxy_revalidate || directives.s_maxage.is_some();

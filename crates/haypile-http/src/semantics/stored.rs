@@ -37,8 +37,8 @@ impl Stored {
         Self::selected(Selection::default(), request, response, requested, received)
     }
 
-    /// Creates the head of a stored response as [`new`](Self::new) does, for a cache that ignores some parts of header
-    /// fields in `Vary`.
+    /// Creates the head of a stored response as [`new`](Self::new) does, for a cache that ignores some parts of request
+    /// fields (such as cookies) in `Vary`.
     pub(crate) fn selected(
         selection: Selection<'_>,
         request: &request::Parts,
@@ -57,7 +57,7 @@ impl Stored {
         self.age_at_receipt().saturating_add(since(now, self.received)).min(LONGEST)
     }
 
-    /// Returns the age that the response already had when it was received.
+    /// Returns the age that the stored response already had when it was received, by its `Age` and `Date` fields.
     pub(super) fn age_at_receipt(&self) -> Duration {
         let sent = date(&self.headers, &DATE).ok().flatten();
         let apparent = sent.map_or(Duration::ZERO, |sent| since(self.received, sent));

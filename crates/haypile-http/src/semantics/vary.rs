@@ -27,7 +27,7 @@ const CODINGS: [&[u8]; 10] = [
     b"zstd",
 ];
 
-/// The parts of request fields that a cache ignores when a response's `Vary` names the fields.
+/// The parts of request fields (such as some cookies) that a cache ignores when a response's `Vary` names the fields.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Selection<'a> {
     /// The cookies of requests that the cache ignores in `Vary: Cookie`, because no response depends on them.
@@ -39,18 +39,19 @@ pub(crate) struct Selection<'a> {
 /// The refusal of `identity` in a set of codings.
 const REFUSED_IDENTITY: &[u8] = b"identity;q=0";
 
-/// The variant of a URL that a stored response is: the values of the request's fields that its `Vary` names.
+/// A variant of a URL: the request fields that `Vary` names, with the values to which a stored response is the answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variant(Vec<(HeaderName, Option<Vec<u8>>)>);
 
 impl Variant {
-    /// Returns the variant of a URL that a response is: the values of the request's fields that its `Vary` names.
-    /// `None` for a response that answers only this one request (`*`), or if `Vary` is invalid.
+    /// Returns the variant of a URL that a response belongs to: the values of the request's fields that its `Vary`
+    /// names. `None` for a response that answers only this one request (`*`), or if `Vary` is invalid.
     pub fn of(request: &HeaderMap, response: &HeaderMap) -> Option<Self> {
         Self::selected(Selection::default(), request, response)
     }
 
-    /// Returns the variant of a response as [`of`](Self::of) does, without the parts of fields that the cache ignores.
+    /// Returns the variant that a response belongs to as [`of`](Self::of) does, without the parts of fields that the
+    /// cache ignores.
     pub(crate) fn selected(
         selection: Selection<'_>,
         request: &HeaderMap,
@@ -68,7 +69,8 @@ impl Variant {
         names.iter().map(field).collect::<Option<_>>().map(Self)
     }
 
-    /// Returns the variant that a request asks for, by the names of the deciding header fields, which are in order.
+    /// Returns the variant of a URL that a request asks for, by the names of the request fields that decide it, which
+    /// are in order.
     pub(crate) fn of_fields(
         selection: Selection<'_>,
         request: &HeaderMap,
@@ -83,7 +85,8 @@ impl Variant {
         self.matches_under(Selection::default(), request)
     }
 
-    /// Whether a request asks for this variant, under the rules of a cache that ignores some parts of fields.
+    /// Whether a request asks for this variant of a URL, under the rules of a cache that ignores some parts of request
+    /// fields.
     pub(crate) fn matches_under(&self, selection: Selection<'_>, request: &HeaderMap) -> bool {
         self.0.iter().all(|(name, value)| *value == normalized(selection, request, name))
     }
@@ -115,7 +118,7 @@ impl Variant {
         Self(fields)
     }
 
-    /// Returns the variant encoded as bytes, which are equal exactly for equal variants.
+    /// Returns the variant of a URL encoded as bytes, which are equal exactly for equal variants.
     pub fn key(&self) -> Vec<u8> {
         let mut key = Vec::new();
         for (name, value) in &self.0 {

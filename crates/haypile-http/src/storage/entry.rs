@@ -23,9 +23,11 @@ pub(crate) struct Entry {
     /// A number that changes when the responses of the entry are invalidated. A response whose request was sent under
     /// another generation is not stored.
     pub(crate) generation: u64,
-    /// The state of the record of purges when the entry was created, by which later purges apply to the entry.
+    /// The state of the store's record of purges when the entry was created: later purges in the record apply to the
+    /// entry.
     pub(crate) stamp: Stamp,
-    /// The outcome of the last request for the URL, if its response is not one of the stored ones.
+    /// The outcome of the last request for the URL if no other request can use its response: it failed, or was for one
+    /// client alone.
     pub(crate) outcome: Option<Outcome>,
     /// The variants of the URL, which are stored in separate entries.
     pub(crate) variants: Variants,
@@ -33,7 +35,7 @@ pub(crate) struct Entry {
     pub(crate) responses: Vec<StoredResponse>,
 }
 
-/// A stored response: its head, its body (or the id of the body's chunks), and its purge groups.
+/// A stored response: its head, its body (or the id of the body's chunks), and its groups, by which it can be purged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredResponse {
     /// The status code and header fields of the response, with its times and variant.
@@ -82,8 +84,8 @@ impl Entry {
         self.responses.is_empty() && self.variants.is_empty()
     }
 
-    /// Returns the entry if it has this name (URL); otherwise `None`, because names with the same hash replace each
-    /// other.
+    /// Returns the entry if it has this name (URL); otherwise `None`, because entries whose names have the same hash
+    /// replace each other.
     pub(super) fn of(mut self, name: &Bytes) -> Option<Self> {
         if self.is_empty() {
             self.name = name.clone();
@@ -91,7 +93,7 @@ impl Entry {
         (self.name == *name).then_some(self)
     }
 
-    /// Inserts a response into the entry of its URL, replacing the response to the same requests.
+    /// Inserts a response into the entry of its URL, replacing the response to requests of the same variant.
     pub(crate) fn insert(&mut self, response: StoredResponse) {
         self.responses.retain(|other| other.head.variant != response.head.variant);
         self.responses.insert(0, response);

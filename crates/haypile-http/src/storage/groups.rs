@@ -32,7 +32,8 @@ use super::unchanged;
 
 /// The largest number of purge groups that a response may name, and that one invalidation can distinguish.
 pub(crate) const MOST_GROUPS: usize = 256;
-/// The largest number of stored purge groups of a response: two for each name, and the one for all.
+/// The largest number of purge groups that are stored with a response: two for each name, and the one for all of its
+/// origin.
 pub(super) const MOST_STORED_GROUPS: usize = 2 * MOST_GROUPS + 1;
 /// Rises with every change of the format.
 const VERSION: u8 = 1;
@@ -57,7 +58,7 @@ struct Marks {
 }
 
 impl Group {
-    /// Returns the group with a name in a scope, which is one origin or all.
+    /// Returns the purge group with a name in a scope, which is one origin or all origins.
     pub(crate) fn of(scope: &[u8], name: &str) -> Self {
         let mut hash = Xxh3::new();
         hash.update(&(scope.len() as u64).to_le_bytes());
@@ -120,8 +121,8 @@ impl Record {
     }
 }
 
-/// Removes the responses of an entry whose groups were purged, and marks those that a soft purge made stale; `None` if
-/// the store fails to answer.
+/// Removes the responses of an entry whose purge groups were purged, and marks those that a soft purge made stale;
+/// `None` if the store fails to answer.
 pub(super) fn heed(store: &dyn Store, purges: &Purges, entry: &mut Entry) -> Option<()> {
     let mut groups: Vec<Group> =
         entry.responses.iter().flat_map(|response| &response.groups).copied().collect();
@@ -139,7 +140,8 @@ pub(super) fn heed(store: &dyn Store, purges: &Purges, entry: &mut Entry) -> Opt
     Some(())
 }
 
-/// Whether none of a response's groups was purged since its request was sent; `None` if the store fails to answer.
+/// Whether none of a response's purge groups was purged since its request was sent; `None` if the store fails to
+/// answer.
 pub(super) fn permit(store: &dyn Store, now: Stamp, number: u64, groups: &[Group]) -> Option<bool> {
     // Where nothing was purged, a group may have no record yet.
     if groups.is_empty() || now.number == number {
@@ -203,7 +205,7 @@ fn marks_of(store: &dyn Store, group: Group) -> Option<Marks> {
     None
 }
 
-/// Purges all responses in these groups; returns whether the store recorded the purge of each group.
+/// Purges all responses in these purge groups; returns whether the store recorded the purge of each group.
 pub(super) fn purge(store: &dyn Store, groups: &[Group], is_soft: bool) -> Option<bool> {
     let stamp = (0..PURGE_ATTEMPTS).find_map(|_| next_number(store))?;
     let purge = |group: &Group| {

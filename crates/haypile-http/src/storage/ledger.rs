@@ -8,7 +8,7 @@ use super::unchanged;
 
 /// The key of the record of purges.
 const PURGES_KEY: &[u8] = b"http-purges";
-/// The number of attempts to write the record of purges while other processes write it first.
+/// The number of attempts to write the record of purges, if other processes write it first each time.
 pub(super) const PURGE_ATTEMPTS: u32 = 16;
 
 /// Reads the record of purges from the store; the outer `None` means that the store failed, the inner one that there is
@@ -96,8 +96,8 @@ fn change_purges(store: &dyn Store, change: impl FnOnce(&mut Purges)) -> Option<
     write_purges(store, &purges, read.condition)
 }
 
-/// Reads the record of purges as it is in the last level of the store; `None` if the store fails, or another process
-/// changes the record at the same time.
+/// Reads the record of purges from the last level of the store, which all processes share; `None` if the store fails,
+/// or another process changes the record at the same time.
 pub(super) fn certain_purges(store: &dyn Store) -> Option<Purges> {
     let read = Versioned::read(store)?;
     let purges = read.purges?;

@@ -78,7 +78,8 @@ pub(crate) struct Storage {
     refresh: Arc<Refresh>,
 }
 
-/// The entry of a URL as it was read from the store, with the conditions for replacing it.
+/// The entry (stored responses) of a URL as it was read from the store, with the conditions under which it may be
+/// replaced.
 #[derive(Clone, Debug)]
 pub(crate) struct Read {
     /// The entry of the URL; `None` if there is no usable one. It is boxed because it is passed on several times for
@@ -102,11 +103,12 @@ struct FoundVariant {
     condition: SetOptions,
 }
 
-/// The state of invalidations (generation and purges) when a request to the origin began.
+/// The state of invalidations (the entry's generation and the last purge) when a request to the origin began, which
+/// must not change before its response is stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begun {
-    /// The generation of the entry when the request began. If the entry has another one when the
-    /// response comes, the response is not stored.
+    /// The generation of the URL's entry when the request began, which changes with each invalidation. If the entry has
+    /// another one when the response comes, the response is not stored.
     pub(crate) generation: u64,
     /// The number of the last purge of the store when the request began.
     pub(crate) number: u64,
@@ -270,7 +272,7 @@ impl Storage {
         self.write(&read, &empty).await.then_some(renewed)
     }
 
-    /// Whether a response in transit may answer requests that come now: neither its entry nor its groups were
+    /// Whether a response in transit may answer requests that come now: neither its entry nor its purge groups were
     /// invalidated since it was requested.
     pub(crate) async fn is_current(&self, name: &Bytes, begun: Begun, groups: &[Group]) -> bool {
         let (reader, name, groups) = (self.reader.clone(), name.clone(), groups.to_vec());
@@ -373,7 +375,8 @@ impl Storage {
         self.is_none || self.call(begin_purges).await.flatten().is_some()
     }
 
-    /// Reads the `No-Vary-Search` rule of a URL's path from the store, as text; `None` if none is known.
+    /// Reads the `No-Vary-Search` rule (which query parameters matter) of a URL's path from the store, as text; `None`
+    /// if none is known.
     pub(crate) async fn search_rule(&self, path: &Bytes) -> Option<Vec<u8>> {
         let key = search_key(path);
         let read = self.call(move |store| {
@@ -383,7 +386,8 @@ impl Storage {
         read.await?
     }
 
-    /// Stores the `No-Vary-Search` rule of a URL's path for all processes; an empty rule means none.
+    /// Stores the `No-Vary-Search` rule (which query parameters matter) of a URL's path for all processes; an empty
+    /// rule means none.
     pub(crate) async fn set_search_rule(&self, path: &Bytes, text: String) {
         let key = search_key(path);
         let options = SetOptions::set().with_ttl(Ttl::Never);

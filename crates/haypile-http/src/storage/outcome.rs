@@ -15,7 +15,8 @@ const LONGEST_FAILED: Duration = Duration::from_secs(8);
 /// as the origin is waited for.
 const FAILED_SINCE: Duration = Duration::from_mins(2);
 
-/// The outcome of the last request for a URL, if no other request can use its response: kind, time and duration.
+/// The outcome of the last request for a URL, if no other request can use its response: whether the origin failed,
+/// when, and how long it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) kind: OutcomeKind,
@@ -36,8 +37,8 @@ pub(crate) enum OutcomeKind {
 }
 
 impl Outcome {
-    /// Returns the outcome of a request to record after the previous one; `None` if the recorded one is still accurate
-    /// enough, so that nothing is written.
+    /// Returns the outcome of a request to record after the previous one for its URL; `None` if the recorded one is
+    /// still accurate enough, so that nothing is written.
     pub(crate) fn after(
         previous: Option<Self>,
         kind: OutcomeKind,

@@ -23,10 +23,12 @@ const MOST_PURGES: usize = 48;
 /// one value.
 pub(crate) const LONGEST_PREFIX: usize = 1024;
 
-/// The state of the record of purges when an entry was created, by which later purges are recognized.
+/// The state of the store's record of purges (epoch and number of the last purge) when an entry was created, by which
+/// later purges are recognized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    /// The random epoch of the record of purges; zero if there was no record.
+    /// The random number (epoch) of the store's record of purges, which a new record changes; zero if there was no
+    /// record.
     pub(crate) epoch: u64,
     /// The number of the last purge before the entry was created.
     pub(crate) number: u64,
@@ -53,12 +55,13 @@ impl Purges {
         Self { last: Stamp { epoch, number: 0 }, recent: Vec::new() }
     }
 
-    /// Returns the number of the last purge and the epoch, for entries that are created now.
+    /// Returns the state of the record (its epoch and the number of the last purge), for entries that are created now.
     pub(super) fn stamp(&self) -> Stamp {
         self.last
     }
 
-    /// Whether no purge has removed an entry, given its name and the state of the record when it was created.
+    /// Whether no purge in the record has removed an entry, given the entry's name and the state of the record when it
+    /// was created.
     pub(super) fn permit(&self, name: &[u8], stamp: Stamp) -> bool {
         stamp.epoch == self.last.epoch && !self.names(name, stamp.number, false)
     }
@@ -89,7 +92,7 @@ impl Purges {
         }
     }
 
-    /// Returns a new number for a purge that the record does not list, such as one of a group.
+    /// Returns a new number for a purge that the record does not list, such as the purge of a group.
     pub(super) fn count(&mut self) -> u64 {
         self.last.number += 1;
         self.last.number

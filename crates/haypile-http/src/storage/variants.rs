@@ -14,7 +14,7 @@ use crate::semantics::{CodingSet, Selection, Variant, accepted_coding};
 pub(crate) const MOST_VARIANTS: usize = 1024;
 /// The largest number of different `Vary` fields among the responses of one URL.
 pub(super) const MOST_VARIES: usize = 4;
-/// The largest number of header fields in a `Vary`, and of remembered generations that soft purges
+/// The largest number of header fields in a `Vary` of stored responses, and of remembered generations that soft purges
 /// have ended: older ones are forgotten.
 pub(super) const MOST_FIELDS: usize = 64;
 pub(super) const MOST_EXPIRED: usize = 8;
@@ -39,12 +39,12 @@ pub(crate) struct Variants {
     pub(super) codings: Vec<KnownCoding>,
 }
 
-/// The content coding in which an origin answers requests with one set of accepted codings.
+/// The content coding (such as `gzip`) in which an origin answers requests that accept one set of codings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KnownCoding {
     pub(super) set: CodingSet,
-    /// The content coding of the origin's responses, which the set accepts; `None` if they had several, or one that it
-    /// does not accept.
+    /// The content coding of the origin's responses to requests with this set of accepted codings; `None` if they had
+    /// several, or one that the set does not have.
     pub(super) coding: Option<Vec<u8>>,
 }
 
@@ -99,7 +99,8 @@ impl Variants {
         self.codings.iter().find(|known| known.set == *set)?.coding.as_deref()
     }
 
-    /// Records from a response in which content coding the origin answers a set of accepted codings.
+    /// Records, from a response, in which content coding the origin answers requests with the variant's set of accepted
+    /// codings.
     pub(super) fn learn_coding(&mut self, variant: &Variant, response: &HeaderMap) {
         let Some(set) = variant.codings() else { return };
         let coding = accepted_coding(set, response);
@@ -193,7 +194,7 @@ impl Variants {
         }
     }
 
-    /// Marks all variants of a generation number as stale, for a soft purge.
+    /// Marks all variants of the URL that have this generation number as stale, for a soft purge.
     pub(super) fn expire(&mut self, generation: u64) {
         if self.is_empty() {
             return;

@@ -8,7 +8,8 @@ use super::variants::{MOST_FIELDS, Variants, variant_name};
 use super::{CHUNK_BYTES, Read, encoded, hash_key, key};
 use crate::semantics::Variant;
 
-/// The writes to the store that replace an entry by a changed one: of the URL's own entry, and of its variants.
+/// The writes to the store that replace the entry of a URL by a changed one: those of the URL's own entry, and of its
+/// variants' entries.
 pub(super) struct Writes {
     /// The writes of variants, with the conditions under which no other process has written since.
     variants: Vec<(String, Vec<u8>, SetOptions)>,
@@ -19,8 +20,8 @@ pub(super) struct Writes {
 }
 
 impl Writes {
-    /// Returns the writes that replace the entry that was read by `entry`, whose variants may take `most_bytes`. `None`
-    /// if a part of it is too long.
+    /// Returns the writes to the store that replace the entry that was read by `entry`, whose variants may take
+    /// `most_bytes`. `None` if a part of it is too long.
     pub(super) fn of(read: &Read, entry: &Entry, most_bytes: u64) -> Option<Self> {
         let name = &entry.name;
         let before = read.entry.as_deref();
@@ -92,13 +93,13 @@ impl Writes {
         Some(writes)
     }
 
-    /// Returns the number of bytes of all values to write to the store.
+    /// Returns the number of bytes of all values that these writes store.
     pub(super) fn bytes(&self) -> usize {
         self.variants.iter().chain(&self.own).map(|(_, value, _)| value.len()).sum()
     }
 
-    /// Writes the variants first, and then the URL's entry, which lists them; returns whether no other process had
-    /// written in between.
+    /// Writes the changed entries of the variants first, and then the URL's entry, which lists them; returns whether no
+    /// other process had written in between.
     pub(super) fn write(&self, store: &dyn Store) -> bool {
         let is_written = |(key, value, condition): &(String, Vec<u8>, SetOptions)| {
             store.set(key.as_bytes(), value, condition).is_ok_and(Written::is_stored)
