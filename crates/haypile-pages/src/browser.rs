@@ -45,7 +45,7 @@ const LIST_LIMIT: Duration = Duration::from_mins(1);
 /// A browser that loads the pages of a site, and the program (loader) that drives it.
 #[derive(Clone, Debug)]
 pub struct Browser {
-    /// The program (loader) that drives the browser, and reads orders on its standard input.
+    /// The program (loader) that drives the browser, and reads orders, such as to load a page, on its standard input.
     pub runner: Runner,
     /// The name of the browser, with which the names of its cache configurations in results begin.
     pub name: String,
@@ -99,8 +99,8 @@ impl Browser {
         self.name == FIREFOX
     }
 
-    /// Whether the browser's loader can be killed, restarted with the cache that is left, and report the state of that
-    /// cache.
+    /// Whether the browser's loader can be killed, restarted with the cache files that are left, and report the state
+    /// of these.
     pub fn reports_remains(&self) -> bool {
         self.name == FIREFOX
     }
@@ -164,12 +164,12 @@ pub struct BrowserColumn {
     pub memory_bytes: u64,
     /// The size of the browser's disk cache in bytes, if there is one.
     pub disk_bytes: u64,
-    /// The name of the storage medium with the browser's disk cache, if there is one.
+    /// The name of the storage medium (disk) that holds the browser's disk cache, if there is one.
     pub medium: Option<String>,
 }
 
 impl BrowserColumn {
-    /// Returns the name of the browser's cache configuration in results.
+    /// Returns the name of the browser's cache configuration in results, such as `memory:size=32MiB`.
     pub fn label(&self) -> String {
         let (memory, disk) = (ByteSize(self.memory_bytes), ByteSize(self.disk_bytes));
         match self.cache {
@@ -214,7 +214,7 @@ impl fmt::Display for BrowserColumn {
     }
 }
 
-/// A running browser with its cache, and the proxy in front of it.
+/// A running browser with its cache, the loader that drives it, and any proxy in front of it.
 pub struct BrowserProcess {
     /// The loader process that drives the browser.
     pub loader: LoaderProcess,
@@ -223,8 +223,8 @@ pub struct BrowserProcess {
 }
 
 impl BrowserProcess {
-    /// Starts a browser in `directory`, with a new cache or with the existing one. The bytes of bodies are compared
-    /// only if the time is not measured.
+    /// Starts a browser in `directory`, with a new cache or with the existing one. Its loader compares the bytes of
+    /// bodies if `compares_bodies`, for loads whose time is not measured.
     pub fn start(
         settings: LoaderSettings<'_>,
         server: &SiteServer,
@@ -292,8 +292,8 @@ fn listening(line: &str) -> Option<SocketAddr> {
     line.trim().rsplit_once("listening on http://")?.1.parse().ok()
 }
 
-/// Checks that a browser loaded all resources of a page, and used no cache if its name says so; `asked` is the number
-/// of requests to the origin for each of the page's resources.
+/// Checks that a browser loaded all resources of a page, and used no cache if its configuration is `none`; `asked` is
+/// the number of requests to the origin for each of the page's resources.
 ///
 /// # Errors
 ///
@@ -378,7 +378,7 @@ pub fn verify_size(
     }
 }
 
-/// Checks that a browser's cache is in memory or on disk as its name says, by a page load in a new process.
+/// Checks that a browser's cache is in memory or on disk as its configuration says, by a page load in a new process.
 ///
 /// # Errors
 ///

@@ -27,7 +27,7 @@ pub struct Column {
     pub memory_bytes: u64,
     /// The size of the HTTP cache's file in bytes, if there is one.
     pub disk_bytes: u64,
-    /// The name of the storage medium with the HTTP cache's file, if there is one.
+    /// The name of the storage medium (disk) that holds the HTTP cache's file, if there is one.
     pub medium: Option<String>,
 }
 

@@ -28,7 +28,7 @@ const USER: &str = "user";
 const LIMIT: Duration = Duration::from_mins(2);
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
 
-/// A source of the HTTP clients with which a page loader sends requests to servers.
+/// A source of the HTTP clients with which a page loader sends requests to a site's servers, by scheme and host.
 pub(super) trait Origins {
     type Origin: Origin;
 
@@ -138,7 +138,7 @@ impl<'a, O: Origins> Loader<'a, O> {
         Self { site, checksums, cache, is_partitioned, largest_body_bytes, caches, origins }
     }
 
-    /// Loads the page with this index in the site, and returns its times and counts.
+    /// Loads the page with this index in the site through the HTTP cache, and returns the page load's times and counts.
     pub(super) async fn load(&self, page: usize) -> LoadReport {
         let loads = &self.site.pages[page].loads;
         let cache = self.cache_of(page);

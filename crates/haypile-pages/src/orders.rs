@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct PageOrders {
     /// The path of the JSON file that describes the site to load.
     pub site: PathBuf,
-    /// The path of the JSON file with the checksums of the site's bodies: one number for each resource.
+    /// The path of the JSON file with the checksums of the bodies of a site's resources: one number for each resource.
     pub checksums: PathBuf,
     /// The path of the file with the CRC-32 checksums of the site's bodies, which a loader in any language can compute.
     #[serde(default)]
@@ -78,7 +78,7 @@ impl Protocol {
     }
 }
 
-/// An order to a page loader, such as to load a page. The loader answers each with a line.
+/// An order to a page loader, such as to load a page. The loader answers each with a line on its standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Order {
@@ -102,7 +102,8 @@ pub struct LoadReport {
     pub requests: u64,
     /// The number of responses to the page that came from the cache, without a request to the origin.
     pub hits: u64,
-    /// The number of responses that came from the cache, by the level (memory or file) that had them.
+    /// The number of responses to the page that came from the HTTP cache, by the cache's level (memory or file) that
+    /// had them.
     pub by_level: BTreeMap<String, u64>,
     /// The number of stored responses that the origin confirmed by a 304, during the page load.
     pub revalidated: u64,

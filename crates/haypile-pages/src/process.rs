@@ -50,7 +50,8 @@ impl From<LoaderError> for Failure {
 /// The settings that all page loaders of a run share.
 #[derive(Clone, Copy)]
 pub struct LoaderSettings<'a> {
-    /// The program (page loader) that reads orders on its standard input.
+    /// The program of the page loaders, which reads orders (such as to load a page) on its standard
+    /// input.
     pub runner: &'a Runner,
     /// The version of HTTP between the loaders and the origin.
     pub protocol: Protocol,
@@ -63,7 +64,8 @@ pub struct LoaderSettings<'a> {
 }
 
 impl LoaderSettings<'_> {
-    /// Returns the settings for a page loader that loads pages from the server with this cache.
+    /// Returns the settings, for a page loader process, of loading pages from the site's server
+    /// with a cache of this configuration.
     pub(super) fn orders(
         &self,
         server: &SiteServer,
@@ -104,7 +106,7 @@ impl LoaderProcess {
         Self::with_orders(settings, &orders, directory, is_interrupted)
     }
 
-    /// Starts a page loader in `directory`, with these settings.
+    /// Starts a page loader in `directory`, and sends it these settings.
     pub(super) fn with_orders(
         settings: LoaderSettings<'_>,
         orders: &PageOrders,
@@ -126,8 +128,8 @@ impl LoaderProcess {
         Ok(loader)
     }
 
-    /// Orders the loader to load the page with this index, and counts the requests that reach the
-    /// server.
+    /// Orders the loader process to load the page with this index, and returns its report with the
+    /// counts of the requests that reached the server.
     pub fn load(
         &mut self,
         page: usize,
@@ -139,7 +141,7 @@ impl LoaderProcess {
         Ok((report, (server.counts() - before).into()))
     }
 
-    /// Orders the loader to load the page with this index, without waiting for its report.
+    /// Orders the loader process to load the page with this index, without waiting for its report.
     pub fn begin_load(&mut self, page: usize) {
         self.say(&Order::Load(page));
     }
@@ -164,7 +166,8 @@ impl LoaderProcess {
         Ok(Duration::from_nanos(report.wall_ns))
     }
 
-    /// Asks a browser for the state of the cache that it found when it started.
+    /// Asks a browser's loader for the state of the disk cache that the browser found when it
+    /// started.
     pub fn remains(
         &mut self,
         is_interrupted: &dyn Fn() -> bool,

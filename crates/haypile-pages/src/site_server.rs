@@ -109,7 +109,8 @@ impl SiteServer {
         }
     }
 
-    /// Returns the path of the JSON file that describes the site, for page loaders.
+    /// Returns the path of the JSON file, written at the server's start, that describes the site
+    /// for page loaders.
     pub fn site_file(&self) -> PathBuf {
         self.file(SITE)
     }
@@ -142,8 +143,8 @@ impl SiteServer {
 }
 
 impl LoadCounts {
-    /// Returns the numbers of requests and bytes of the page load, which distinguish cache
-    /// configurations.
+    /// Returns the numbers of requests and body bytes of the page load, by which cache
+    /// configurations differ.
     pub fn seen(self) -> (u64, u64) {
         (self.requests, self.body_bytes)
     }

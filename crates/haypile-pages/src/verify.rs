@@ -20,13 +20,13 @@ pub struct CountedLoad {
     pub report: LoadReport,
     /// The origin's counts during the page load.
     pub origin: LoadCounts,
-    /// Whether the request for each resource of the page reached the origin, in the order of the
-    /// page's loads.
+    /// Whether the request for each resource of the page reached the origin server, in the order of
+    /// the page's loads.
     pub was_asked: Vec<bool>,
 }
 
-/// Checks that the counts of one page load fit the page and its cache; the error describes what is
-/// wrong.
+/// Checks that the counts of one page load (such as requests and hits) fit the page and its cache;
+/// the error describes the contradiction.
 ///
 /// # Errors
 ///
@@ -116,7 +116,7 @@ pub fn size(site: &Site, column: &Column, pass: &[CountedLoad]) -> Result<(), St
     size_of(site, column.capacity_bytes(), pass)
 }
 
-/// Checks that a cache of this capacity held no more bytes than that, in a pass over different
+/// Checks that a cache of `capacity_bytes` held no more bytes than that, in a pass over different
 /// pages.
 pub(super) fn size_of(
     site: &Site,
@@ -139,8 +139,8 @@ pub(super) fn size_of(
     Ok(())
 }
 
-/// Checks that an HTTP cache is in memory or on disk as its name says, by a page load in a new
-/// process after the first one has closed the cache.
+/// Checks that an HTTP cache is in memory or on disk as its configuration says, by a page load in a
+/// new process after the first one has closed the cache.
 ///
 /// # Errors
 ///

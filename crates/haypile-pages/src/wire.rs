@@ -32,7 +32,8 @@ impl WireNames {
         Self(names)
     }
 
-    /// Returns the host name that requests for a URL use, without a port; `None` if the site has no such URL.
+    /// Returns the host name that requests for a URL of the site use, without a port; `None` if the site has no such
+    /// URL.
     pub(super) fn get(&self, url: &Url) -> Option<&str> {
         self.0.get(&origin(url)?).map(String::as_str)
     }

@@ -25,7 +25,7 @@ pub(crate) struct Http2Client {
 }
 
 impl Http2Client {
-    /// Returns an HTTP/2 client that connects at its first request.
+    /// Returns an HTTP/2 client of one host that connects to the server at its first request.
     pub(crate) fn new(address: SocketAddr) -> Self {
         Self { address, connection: Arc::default() }
     }

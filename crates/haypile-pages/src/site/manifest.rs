@@ -28,10 +28,12 @@ pub const MAX_MANIFEST_BYTES: u64 = 16 << 20;
 /// The largest number of visits in a manifest.
 pub const MAX_VISITS: usize = 1_000_000;
 
-/// Number of pages in a group that is visited repeatedly, in the manifest of the Tp4m page loads.
+/// Number of pages in a group whose pages are visited repeatedly, in the manifest of the Tp4m page
+/// loads.
 pub const GROUP_PAGES: usize = 4;
 
-/// Number of loads of a group before the next one, in the manifest of the Tp4m page loads.
+/// Number of loads of each group of pages before the next group, in the manifest of the Tp4m page
+/// loads.
 pub const GROUP_VISITS: u32 = 3;
 
 /// A visit to a page of a site, with its number among the visits to this page.
@@ -70,7 +72,7 @@ impl Visits {
         Self::of_pages(pages.chunks(GROUP_PAGES).flat_map(repeated))
     }
 
-    /// Returns the visits to pages as a slice.
+    /// Returns the visits to pages as a slice, in the order in which they are loaded.
     pub fn as_slice(&self) -> &[Visit] {
         &self.0
     }

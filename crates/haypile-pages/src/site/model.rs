@@ -48,8 +48,8 @@ pub struct SiteCounts {
     pub hosts: usize,
     /// The number of resources that are loaded if each page is visited once.
     pub loads: usize,
-    /// The number of loads of all pages whose initiator was inferred, because the source does not
-    /// name it.
+    /// The number of loads, of all pages, whose initiator (the load that causes them) was inferred,
+    /// because the source does not name it.
     pub inferred: usize,
 }
 
@@ -125,7 +125,8 @@ impl Site {
         self.cacheable().map(|resource| resource.body_len() + resource.head_bytes()).sum()
     }
 
-    /// Removes the waits between the end of a load and the requests that it causes, from all pages.
+    /// Removes, from all pages of the site, the waits between the end of a load and the requests
+    /// that it causes.
     pub fn drop_waits(&mut self) {
         let loads = self.pages.iter_mut().flat_map(|page| &mut page.loads);
         loads.for_each(|load| load.wait = Duration::ZERO);

@@ -41,8 +41,8 @@ pub struct PageLoad {
 }
 
 impl Page {
-    /// Returns the shortest possible load time of the page, however fast responses come: the
-    /// longest chain of waits between loads and those that they cause.
+    /// Returns the shortest possible load time of the page, if responses take no time: the longest
+    /// chain of waits between loads and those that they cause.
     pub fn waits(&self) -> Duration {
         let mut began: Vec<Duration> = Vec::with_capacity(self.loads.len());
         for load in &self.loads {

@@ -172,7 +172,8 @@ impl Resource {
                 || self.header_values("expires").next().is_some())
     }
 
-    /// Checks that a resource obeys the rules for resources; the error describes the first one that is broken.
+    /// Checks that a resource obeys the rules for a site's resources, such as on its URL; the error describes the first
+    /// one that is broken.
     pub(super) fn check(&self) -> Result<(), String> {
         check_url(&self.url)?;
         if !(200..600).contains(&self.status) || [206, 304].contains(&self.status) {

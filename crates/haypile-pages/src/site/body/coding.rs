@@ -46,14 +46,14 @@ pub struct RecordedCoding {
     pub decoded_bytes: Option<u64>,
 }
 
-/// The description of a compressed body that is generated: its coding, size and content.
+/// The description from which a compressed response body is generated: its coding, size and content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EncodedBody {
     /// The content coding (compression) of the body.
     pub coding: ContentCoding,
     /// The size of the compressed body, as it is sent, in bytes; at most [`MAX_BODY_BYTES`].
     pub bytes: u64,
-    /// The body before compression, whose size is that after decoding.
+    /// The description of the body before compression, whose size is that after decoding.
     pub content: TypedBody,
 }
 
@@ -92,8 +92,8 @@ enum Letter {
 }
 
 impl EncodedBody {
-    /// Describes a compressed body of this size as sent, and about this size after decoding; the size of `content` is
-    /// set. Returns `None` if the size is too small for the files that the body loads.
+    /// Returns the description of a compressed body of this size as sent, and about this size after decoding; the size
+    /// of `content` is set. Returns `None` if the size is too small for the files that the body loads.
     pub fn fit(
         coding: ContentCoding,
         bytes: u64,
@@ -172,7 +172,7 @@ impl EncodedBody {
         Ok((parts, room))
     }
 
-    /// Generates the compressed bytes of the body: the same each time, in one version of this program.
+    /// Generates the compressed bytes of the described body: the same each time, in one version of this program.
     pub(super) fn encode(&self) -> Vec<u8> {
         let (parts, room) = self.parts().expect("checked: the content has room");
         let wire = len_of(self.bytes);

@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// A generator of pseudo-random bytes for bodies.
+/// A generator of pseudo-random bytes with which generated response bodies are filled up.
 pub(super) struct Filler(ChaCha8Rng);
 
 impl Filler {

@@ -12,8 +12,8 @@ pub(super) const PIXEL: [u8; 35] = *b"GIF89a\
     \x02\x02\x44\x01\0\
     \x3B";
 
-/// Generates a GIF file of `bytes` bytes: a one-pixel image with filler behind it, or the beginning
-/// of that image.
+/// Generates a GIF file of `bytes` bytes: a one-pixel image with random filler behind it, or only
+/// the beginning of that image.
 pub(super) fn file(bytes: usize, filler: &mut Filler) -> Vec<u8> {
     let mut file = PIXEL[..bytes.min(PIXEL.len())].to_vec();
     file.extend(filler.binary(bytes - file.len()));

@@ -59,7 +59,7 @@ pub struct TypedBody {
     /// The files that a browser requests because of this body, in this order. A document has style
     /// sheets and scripts first, and a style sheet has other style sheets first.
     pub children: Vec<BodyChild>,
-    /// The number of the document's elements that use an image or font of a style sheet; 0 for
+    /// The number of elements of an HTML document that use an image or font of a style sheet; 0 for
     /// other formats.
     pub marks: u32,
 }
@@ -71,13 +71,13 @@ pub struct BodyChild {
     pub url: String,
     /// The type of the loaded file, which decides how a browser loads it.
     pub kind: ResourceKind,
-    /// The number of the document's element, from 1, that uses this image or font of a style sheet.
-    /// A browser requests a font only if a text is drawn with it.
+    /// The number, from 1, of the HTML document's element that uses this image or font of a style
+    /// sheet. A browser requests a font only if a text is drawn with it.
     pub mark: u32,
 }
 
 impl SiteBody {
-    /// Returns the size of the body as it is sent, in bytes.
+    /// Returns the size of the response body as it is sent, in bytes.
     #[expect(clippy::len_without_is_empty, reason = "an empty body is nothing special")]
     pub fn len(&self) -> u64 {
         match self {
@@ -87,7 +87,7 @@ impl SiteBody {
         }
     }
 
-    /// Generates the bytes of the body: the same each time, on every machine.
+    /// Generates the bytes of the response body: the same each time, on every machine.
     pub fn bytes(&self) -> Vec<u8> {
         match self {
             Self::Generated { bytes, seed } => Filler::new(*seed).binary(len_of(*bytes)),
@@ -96,8 +96,8 @@ impl SiteBody {
         }
     }
 
-    /// Returns the content coding of the body, which `Content-Encoding` has to name; `None` if it
-    /// has none.
+    /// Returns the content coding (such as gzip) of the response body, which `Content-Encoding` has
+    /// to name; `None` if it has none.
     pub fn coding(&self) -> Option<ContentCoding> {
         match self {
             Self::Encoded(encoded) => Some(encoded.coding),

@@ -24,7 +24,8 @@ const PIXEL: [u8; 13] = [0x78, 0x01, 1, 2, 0, 0xFD, 0xFF, 0, 0, 0, 2, 0, 1];
 /// Ancillary, private, and safe to copy.
 const FILLER_TYPE: [u8; 4] = *b"hpDt";
 
-/// Generates a PNG file of `bytes` bytes, at least [`MIN_BYTES`].
+/// Generates a valid PNG file of `bytes` bytes, at least [`MIN_BYTES`], of a one-pixel image and
+/// random filler.
 pub(super) fn file(bytes: usize, filler: &mut Filler) -> Vec<u8> {
     let mut file = Vec::with_capacity(bytes);
     file.extend(SIGNATURE);

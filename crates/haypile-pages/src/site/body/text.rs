@@ -8,7 +8,7 @@ use crate::site::resource::ResourceKind;
 /// The first bytes of a WOFF2 font file.
 pub(super) const WOFF2_SIGNATURE: &[u8] = b"wOF2";
 
-/// The text of a generated body, with a place where a comment fills it up to its size.
+/// The text of a generated body (such as HTML), with a comment in its middle that fills it up to its size.
 pub(super) struct Frame {
     pub(super) before: String,
     /// The characters that begin and end the comment, or the string, which fills the text up.
@@ -19,13 +19,13 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Returns the size of the text in bytes, before it is filled up to the body's size.
+    /// Returns the size of the body's text in bytes, before it is filled up to the body's size.
     pub(super) fn len(&self) -> usize {
         let comment = if self.has_comment { self.comment_len() } else { 0 };
         self.before.len() + comment + self.after.len()
     }
 
-    /// Fills the text up to `bytes` bytes, at least [`Self::len`].
+    /// Returns the body's text, filled up to `bytes` bytes, at least [`Self::len`].
     pub(super) fn filled(&self, bytes: usize, filler: &mut Filler) -> Vec<u8> {
         let missing = bytes.saturating_sub(self.before.len() + self.after.len());
         let mut text = Vec::with_capacity(bytes);
@@ -48,7 +48,7 @@ impl Frame {
     }
 }
 
-/// Generates the text of a body that loads its children, such as scripts and images.
+/// Generates the text of a body (such as HTML) that loads its children, such as scripts and images.
 pub(super) fn frame(body: &TypedBody) -> Frame {
     let frame =
         |before: String, comment, after| Frame { before, comment, after, has_comment: false };

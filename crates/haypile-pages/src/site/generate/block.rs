@@ -26,7 +26,7 @@ const MEDIAN: [u32; 6] = [8, 24, 4, 18, 15, 2];
 /// The per cent of a page's resources that all pages share, in the order of [`KINDS`].
 const SHARED_PERCENT: [u32; 6] = [50, 50, 100, 25, 0, 0];
 
-/// The number of a page's resources of each kind, in the order of [`KINDS`].
+/// The number of a page's resources of each kind (such as images), in the order of [`KINDS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KindCounts([u32; 6]);
 
@@ -47,7 +47,8 @@ impl KindCounts {
         Self(counts)
     }
 
-    /// Returns the number of resources of each kind that all pages share.
+    /// Returns the number of resources of each kind that all pages of a generated site share, of
+    /// these of one page.
     pub(super) fn shared(&self) -> Self {
         let mut shared = [0; 6];
         for (index, shared) in shared.iter_mut().enumerate() {
@@ -66,7 +67,7 @@ impl KindCounts {
     }
 }
 
-/// A resource of a generated page, with its kind, URL and body.
+/// A resource of a generated page, with its kind (such as an image), URL and body.
 pub(super) struct Item {
     pub(super) kind: ResourceKind,
     pub(super) url: String,
@@ -88,8 +89,8 @@ pub(super) struct SiteBlock {
 }
 
 impl SiteBlock {
-    /// Generates a group of resources whose URLs contain `folder`; `first_mark` is the first unused
-    /// number of an element with a style.
+    /// Generates a group of resources (of one page, or shared by all) whose URLs contain `folder`;
+    /// `first_mark` is the first unused number of an element with a style.
     pub(super) fn draw(
         rng: &mut ChaCha8Rng,
         counts: &KindCounts,
@@ -140,7 +141,8 @@ impl SiteBlock {
         block
     }
 
-    /// Returns the number of elements with a style, in this group of resources and those before it.
+    /// Returns the number of document elements with a style, in this group of resources and those
+    /// before it.
     pub(super) fn marks(&self) -> u32 {
         self.next_mark - 1
     }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// A kilobyte in HTTP Archive's statistics of page weights, in bytes.
 pub(super) const KB: u64 = 1024;
 
-/// A percentile of web pages by requests and weight, as HTTP Archive publishes them.
+/// A percentile of web pages by number of requests and page weight, as HTTP Archive publishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Percentile {
     /// The 10th percentile: 24 requests, 607 KB.

@@ -11,7 +11,7 @@ pub(super) struct Cause {
     pub(super) is_inferred: bool,
 }
 
-/// Earlier loads of a page that may have caused others.
+/// Earlier loads of a page (documents, style sheets and scripts) that may have caused a later one.
 #[derive(Default)]
 pub(super) struct Candidates {
     /// The end, kind and index of documents, style sheets and scripts.
@@ -48,8 +48,8 @@ impl Candidates {
     }
 }
 
-/// Finds the initiator of a load among the earlier loads of its page; `by_url` maps URLs to loads,
-/// and `redirects` maps the target URLs of redirects to loads.
+/// Finds the initiator (the load that caused it) of a load among the earlier loads of its page;
+/// `by_url` maps URLs to loads, and `redirects` maps the target URLs of redirects to loads.
 pub(super) fn find_cause(
     load: &Loaded<'_>,
     by_url: &HashMap<&str, usize>,

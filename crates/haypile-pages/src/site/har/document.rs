@@ -21,7 +21,7 @@ pub(super) struct HarPage {
     pub(super) loaded_ms: Option<f64>,
 }
 
-/// The pages and entries of a HAR file, from which a site is made.
+/// The pages and entries (requests with their responses) of a HAR file, from which a site is made.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     pub(super) pages: Vec<HarPage>,

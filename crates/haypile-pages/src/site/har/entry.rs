@@ -15,13 +15,14 @@ const MAX_READ_HEADERS: usize = 1_000;
 /// Callers' parents in a stack of calls that are read, at most.
 const MAX_PARENTS: usize = 32;
 
-/// An entry of a HAR file, with a request and response that can be loaded, or the reason why they
-/// cannot.
+/// An entry of a HAR file (a browser's recording): a request with its response that can be loaded,
+/// or the reason why they cannot.
 #[derive(Debug)]
 pub(super) struct HarEntry {
     /// The id of the page that the entry of the HAR file belongs to; empty if it has none.
     pub(super) page: String,
-    /// The start of the entry's request, in milliseconds since 1970.
+    /// The time at which the recorded request began, in milliseconds since 1970; `None` if the HAR
+    /// file has no valid time.
     pub(super) started_ms: Option<f64>,
     /// The time from the start of the entry's request to the end of its response, in milliseconds.
     pub(super) took_ms: f64,
@@ -86,7 +87,8 @@ impl HarEntry {
         }
     }
 
-    /// Returns the end of the entry's response, in milliseconds since 1970.
+    /// Returns the time at which the recorded response ended, in milliseconds since 1970; `None` if
+    /// the start is unknown.
     pub(super) fn ended_ms(&self) -> Option<f64> {
         Some(self.started_ms? + self.took_ms)
     }
@@ -157,7 +159,7 @@ pub(super) fn number(value: &Value) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// Converts a number that is not negative into an integer; `None` if it is negative.
+/// Converts a number of a HAR file into an integer; `None` if it is negative.
 pub(super) fn whole(number: f64) -> Option<u64> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
     let whole = number as u64;

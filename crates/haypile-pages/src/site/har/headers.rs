@@ -40,7 +40,8 @@ pub(super) enum Shift {
 }
 
 impl Shift {
-    /// Returns the time span between two times, in whole seconds, to shift headers by.
+    /// Returns the time span between two times, in whole seconds, by which dates in recorded
+    /// headers are shifted.
     pub(super) fn between(from: SystemTime, to: SystemTime) -> Self {
         let whole = |span: Duration| Duration::from_secs(span.as_secs());
         match to.duration_since(from) {
@@ -64,8 +65,8 @@ impl Shift {
     }
 }
 
-/// Returns the header lines of a recorded response that a site keeps, and the number of those that
-/// were dropped because no server could send them, or because there are too many.
+/// Returns the header lines of a recorded response that a site keeps, and the number of dropped
+/// ones, which no server could send or which were too many.
 pub(super) fn kept(lines: &[(String, String)], shift: Shift) -> (Vec<(String, String)>, usize) {
     let (mut kept, mut dropped) = (Vec::new(), 0);
     for (name, values) in lines.iter().filter(|(name, _)| KEPT.contains(&name.as_str())) {

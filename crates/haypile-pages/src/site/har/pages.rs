@@ -10,7 +10,8 @@ use crate::site::model::{MAX_LOADS_PER_PAGE, Site};
 use crate::site::names::PageNames;
 use crate::site::page::{MAX_WAIT, Page, PageLoad};
 
-/// An entry of a HAR file, which loaded one resource, as a possible initiator of other entries.
+/// An entry of a HAR file that loaded one resource of a page, as a possible initiator (cause) of
+/// the page's other loads.
 pub(super) struct Loaded<'a> {
     pub(super) exchange: &'a Exchange,
     /// The time at which the request for the entry's resource began, in milliseconds since 1970.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::entry::{number, whole};
 use crate::site::resource::MAX_BODY_BYTES;
 
-/// The size of a recorded response's body, and how reliable it is.
+/// The size of a recorded response's body: as transferred, after decoding (which may be more), or unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodySize {
     /// The HAR does not state the size.
@@ -62,7 +62,8 @@ impl BodySize {
         }
     }
 
-    /// Returns the more reliable of two recorded sizes of the body for the same URL.
+    /// Returns the more reliable of two recorded sizes of the body for the same URL: a transferred one rather than a
+    /// decoded one.
     pub(super) fn or(self, other: Self) -> Self {
         match (self, other) {
             (Self::Unknown, _) | (Self::Decoded(_), Self::Transferred(_)) => other,

@@ -49,7 +49,7 @@ impl<'a> ListLine<'a> {
         Ok(line)
     }
 
-    /// Whether the line of the list states more than a URL and a wait.
+    /// Whether a line in a list of resources states more than a URL and a wait, such as a size.
     pub(super) fn describes_resource(&self) -> bool {
         *self != Self { url: self.url, wait: self.wait, ..Self::default() }
     }

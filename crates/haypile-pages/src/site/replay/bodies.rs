@@ -10,7 +10,8 @@ use crate::site::body::{
 use crate::site::model::Site;
 use crate::site::resource::ResourceKind;
 
-/// The bodies of a recorded site, while the requests that each of them makes are decided.
+/// The bodies of a recorded site's resources, while the requests that each of them has to make in a browser are
+/// decided.
 pub(super) struct Bodies<'a> {
     recorded: &'a Site,
     documents: HashSet<usize>,
@@ -53,7 +54,7 @@ impl<'a> Bodies<'a> {
         has_moved
     }
 
-    /// Generates the bodies of all resources that browsers load.
+    /// Generates the bodies of all resources that browsers load, each with the requests that it has to make.
     pub(super) fn make(
         &self,
         parents: &Parents<'_>,

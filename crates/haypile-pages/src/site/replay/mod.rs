@@ -63,9 +63,9 @@ pub struct ReplayCounts {
     pub recorded: usize,
     /// The number of recorded loads that browsers request.
     pub requested: usize,
-    /// The number of loads that the page's document requests instead of their recorded initiator.
+    /// The number of loads that the page's document requests instead of their initiator (cause) in the recording.
     pub moved: usize,
-    /// The number of loads and pages that browsers do not load, by the reason.
+    /// The number of recorded loads and pages that browsers do not load, by the reason.
     pub left_out: BTreeMap<LeftOut, usize>,
     /// The number of documents that are larger than recorded, because of the requests that they have to make.
     pub enlarged: usize,
@@ -76,7 +76,7 @@ pub struct ReplayCounts {
 }
 
 impl ReplayCounts {
-    /// Returns sentences for users about the differences between the recording and the site.
+    /// Returns sentences for users about the differences between the recording and the site that browsers load.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = vec![format!(
             "browsers request {} of {} recorded loads, {} of them from the page's document in the place of their \

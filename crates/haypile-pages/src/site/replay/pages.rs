@@ -57,9 +57,10 @@ pub(super) struct PlayedPage<'a> {
 pub(super) struct PlayedLoad {
     /// The index in the recorded site of the loaded resource.
     pub(super) resource: usize,
-    /// The index, among the page's loads, of the recorded initiator; `None` if there is none, or if it is left out.
+    /// The index, among the page's loads, of the load that caused this one in the recording; `None` if there is none,
+    /// or if it is left out.
     pub(super) initiator: Option<usize>,
-    /// The time at which the request begins: the sum of the recorded waits before it.
+    /// The time at which the request begins, after the page's start: the sum of the recorded waits before it.
     pub(super) began: Duration,
     pub(super) is_inferred: bool,
     pub(super) is_needed: bool,
@@ -140,7 +141,7 @@ fn played<'a>(page: &'a Page, order: &[usize], head: usize) -> PlayedPage<'a> {
     PlayedPage { name: &page.name, loads: loads.collect(), head }
 }
 
-/// The target of each redirect: for each resource of a site, the index of the resource that it redirects to.
+/// The target of each redirect of a site: for each resource, the index of the resource that it redirects to.
 pub(super) struct Redirects(Vec<Option<usize>>);
 
 impl Redirects {

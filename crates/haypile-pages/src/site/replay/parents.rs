@@ -7,8 +7,8 @@ use crate::site::body::BodyFormat;
 use crate::site::model::Site;
 use crate::site::resource::ResourceKind;
 
-/// The resources that each file of a replayed site requests. They are the same in all pages, except that a page's
-/// document, which no other page loads, requests all of the page that no other file does.
+/// The resources that each file of a replayed site makes a browser request. They are the same in all pages, except that
+/// a page's document, which no other page loads, requests all of the page that no other file does.
 pub(super) struct Parents<'a> {
     recorded: &'a Site,
     /// The resources that each resource requests, in the order of the first page that loads it.
@@ -113,7 +113,7 @@ impl<'a> Parents<'a> {
         is_used && has_body(recorded) && self.format(resource).loads(self.child_kind(child))
     }
 
-    /// Returns the kind of element, rule or statement by which another file requests the resource.
+    /// Returns the kind (such as an image) as which another file of the replayed site requests the resource.
     pub(super) fn child_kind(&self, resource: usize) -> ResourceKind {
         match self.kinds[resource] {
             ResourceKind::Other => ResourceKind::Script,
@@ -147,7 +147,7 @@ impl<'a> Parents<'a> {
         &self.children[resource]
     }
 
-    /// Moves the last request of a resource's body to the document of the page.
+    /// Moves the request that a resource's body makes last to the document of each page.
     pub(super) fn move_last_child(&mut self, resource: usize) {
         self.children[resource].pop();
     }
@@ -167,14 +167,15 @@ impl<'a> Parents<'a> {
         page.loads.iter().enumerate().map(of).collect()
     }
 
-    /// Returns the number of a page's loads that the document requests instead of their recorded initiator.
+    /// Returns the number of a page's loads that the document requests instead of their initiator (cause) in the
+    /// recording.
     pub(super) fn moved(&self, page: &PlayedPage<'_>) -> usize {
         let within = self.within(page);
         let loads = page.loads.iter().enumerate().skip(page.head);
         loads.filter(|(at, load)| within[*at] != load.initiator).count()
     }
 
-    /// Returns the number of redirects that lead nowhere, because their target is not loaded.
+    /// Returns the number of redirects of a replayed site that lead nowhere, because their target is not loaded.
     pub(super) fn unfollowed(&self) -> usize {
         let all = 0..self.recorded.resources.len();
         let is_one = |&resource: &usize| {
