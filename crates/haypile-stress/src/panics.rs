@@ -7,7 +7,8 @@ thread_local! {
     static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Makes panics print nothing and record their place, because runs catch and repeat them.
+/// Makes panics of this program print nothing and record their source location, because runs catch
+/// and report them.
 pub(crate) fn keep_silent() {
     panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));

@@ -15,7 +15,8 @@ use crate::memory_opener::SeededMemory;
 /// The part of a URL that stands for a directory of the test's own.
 const DIRECTORY: &str = "{dir}";
 
-/// The kind of store of a cache level, as far as tests distinguish them.
+/// The kind of store of one level of a cache, such as memory or file, as far as tests distinguish
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Nothing,
@@ -71,17 +72,17 @@ impl Target {
         matches!(self.last_kind(), Kind::File | Kind::Redis | Kind::Memcached)
     }
 
-    /// Whether the entries survive after all processes have closed the cache.
+    /// Whether the cache's entries survive after all processes have closed the cache.
     pub(crate) fn outlives_its_users(&self) -> bool {
         self.is_shared() || self.last_level().option("persist").is_some()
     }
 
-    /// Whether the cache serves requests before it has loaded its snapshot.
+    /// Whether the cache serves requests before it has loaded its snapshot (saved entries).
     pub(crate) fn loads_later(&self) -> bool {
         self.last_level().option("persist_load") == Some("background")
     }
 
-    /// Whether any level of the cache defers writes (write-back).
+    /// Whether any level of the cache defers writes to the level below (write-back).
     pub(crate) fn is_write_back(&self) -> bool {
         self.url.levels().iter().any(|level| level.option("write") == Some("back"))
     }
@@ -101,7 +102,7 @@ impl Target {
         duration(self.last_level(), "ttl")
     }
 
-    /// Returns this URL with a namespace in its last level.
+    /// Returns the cache's URL with a namespace in its last level.
     pub(crate) fn in_namespace(&self, namespace: &str) -> Result<CacheUrl> {
         ensure!(
             self.is_shared(),

@@ -18,7 +18,8 @@ const DECIDED: [Event; 10] = [
     Event::CountMiss,
 ];
 
-/// Bounds on the statistics (hits, misses and so on) that one handle of a cache has to report.
+/// Bounds on the statistics (hits, misses and so on) that one handle of the cache under test has to
+/// report.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     least: [u64; Event::ALL.len()],
@@ -45,7 +46,7 @@ impl Counts {
         self.add(if is_deleted { Event::Delete } else { Event::DeleteMiss });
     }
 
-    /// Checks that the statistics that a store reports are within these bounds.
+    /// Checks that the statistics that a cache's store reports are within these bounds.
     pub(super) fn judge(&self, stats: &Stats) -> Checked {
         for event in DECIDED {
             let least = self.least[event as usize];

@@ -38,8 +38,8 @@ const LIVES: [Duration; 18] = [
     Duration::MAX,
 ];
 
-/// The options of a random run in addition to its seed: numbers of keys, namespaces and handles,
-/// and the longest value.
+/// The options of a random run of operations in addition to its seed: numbers of keys, namespaces
+/// and handles, and the longest value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) keys: u16,
@@ -48,7 +48,7 @@ pub(super) struct Shape {
     pub(super) handles: usize,
 }
 
-/// Returns the random operation with this number in a run.
+/// Returns the random operation with this number in a run, which the seed and the number determine.
 pub(super) fn step(shape: Shape, seed: u64, number: u64) -> Step {
     let mut draw =
         Draw { random: ChaCha8Rng::seed_from_u64(mix(seed) ^ mix(!number)), shape, number };

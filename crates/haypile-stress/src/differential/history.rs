@@ -11,7 +11,8 @@ const REMEMBERED: usize = 16;
 /// The characters of a step that are shown: steps on many keys have long texts.
 const SHOWN: usize = 400;
 
-/// The latest operations of a run on each key, with their outcomes, for messages.
+/// The latest operations of a run on each key of the cache under test, with their outcomes, for
+/// messages about a failure.
 #[derive(Debug, Default)]
 pub(super) struct History {
     by_key: HashMap<Key, VecDeque<(u64, String)>>,

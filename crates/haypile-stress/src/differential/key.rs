@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A key that a random run uses. Its bytes depend only on its number.
+/// A key that a random run of cache operations uses. Its bytes depend only on its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key(pub(super) u16);
 

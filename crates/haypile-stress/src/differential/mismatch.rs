@@ -7,7 +7,8 @@ use super::key::Key;
 use super::operation::Step;
 use crate::panics;
 
-/// A difference between the cache under test and the model, as text.
+/// A difference between what the cache under test did and what the model of the cache allows, as
+/// text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mismatch {
     /// The key that the difference is about; `None` if it is not about a single key.
@@ -26,7 +27,7 @@ impl Mismatch {
     }
 }
 
-/// The outcome of comparing the cache under test with the model.
+/// The outcome of comparing the cache under test with the model: a value, or the difference.
 pub(super) type Checked<T = ()> = Result<T, Mismatch>;
 
 impl fmt::Display for Mismatch {

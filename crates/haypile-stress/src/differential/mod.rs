@@ -69,10 +69,11 @@ pub(crate) struct Plan {
     pub(crate) longest_value_bytes: usize,
     /// Number of namespaces that share the cache; 0 for none.
     pub(crate) namespaces: usize,
-    /// Number of handles through which each namespace uses the cache, if the cache can have
-    /// several.
+    /// Number of handles (separately opened caches) through which each namespace uses the cache, if
+    /// the cache can have several.
     pub(crate) handles: usize,
-    /// The largest number of values that a run holds in place at the same time.
+    /// The largest number of values that a run keeps pinned (read in place, without a copy) in the
+    /// cache at the same time.
     pub(crate) pins: usize,
     pub(crate) retention: Option<Retention>,
     pub(crate) allows: Allowed,
@@ -80,11 +81,11 @@ pub(crate) struct Plan {
     pub(crate) is_verbose: bool,
     /// The numbers of the only operations to perform in a run; `None` for all.
     pub(crate) only: Option<Vec<u64>>,
-    /// The time to spend on leaving operations out of a failing run.
+    /// The time to spend on shortening a failing run, by leaving operations out.
     pub(crate) shrink_time: Duration,
 }
 
-/// A failing run of a differential test.
+/// A failing run of a test that compares a cache with a model (differential test).
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Failure {
     pub(crate) seed: u64,
@@ -94,7 +95,7 @@ pub(crate) struct Failure {
     pub(crate) text: String,
     /// The last operations on the key, with their outcomes; the failing one is last.
     pub(crate) history: Vec<String>,
-    /// The numbers of the operations in the shortest failing run that was found.
+    /// The numbers of the operations in the shortest run that was found to fail.
     pub(crate) only: Vec<u64>,
     #[serde(skip)]
     key: Option<Key>,
@@ -102,7 +103,7 @@ pub(crate) struct Failure {
     shape: Shape,
 }
 
-/// The outcome of a differential test.
+/// The outcome of a test that compares a cache with a model (differential test).
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) url: String,
@@ -134,7 +135,8 @@ impl Plan {
     }
 }
 
-/// Runs a differential test, until it fails or its time is over.
+/// Runs a test that compares a cache with a model (differential test), until it fails or its time
+/// is over.
 ///
 /// # Errors
 ///

@@ -8,7 +8,7 @@ use super::mismatch::{Checked, wrong};
 use super::time::{Expiry, Moment};
 use super::value::describe;
 
-/// An entry that the model expects in the cache.
+/// An entry that the test's model of the cache expects, certainly or possibly.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) value: Rc<[u8]>,
@@ -21,7 +21,7 @@ pub(super) struct Entry {
     is_loading: bool,
 }
 
-/// The model's knowledge of a key: absent, possible or certain.
+/// The model's knowledge of a key in the cache: it must be absent, may be present, or must be present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
     Absent,
@@ -59,7 +59,7 @@ impl Model {
         Self { has_copies, ..Self::default() }
     }
 
-    /// Returns the entry that the model has for a key, if it may be present in the cache.
+    /// Returns the entry that the model of the cache has for a key; `None` if the key must be absent from the cache.
     pub(super) fn get(&self, key: Key) -> Option<&Entry> {
         self.entries.get(&key)
     }
@@ -68,7 +68,7 @@ impl Model {
         self.entries.iter().map(|(key, entry)| (*key, entry))
     }
 
-    /// Returns the largest number of expired entries that a store may still count.
+    /// Returns the largest number of expired entries that the cache under test may still count, by the model.
     pub(super) fn expired(&self) -> u64 {
         self.expired
     }
@@ -151,7 +151,7 @@ impl Model {
         self.entries.insert(key, entry);
     }
 
-    /// Records a new expiry of an entry in the model.
+    /// Records in the model of the cache that an entry has a new expiry.
     pub(super) fn touch(&mut self, key: Key, expiry: Option<Expiry>) {
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.expiry = expiry;
@@ -164,8 +164,8 @@ impl Model {
         self.expired += u64::from(removed.is_some_and(|entry| entry.expiry.is_some()));
     }
 
-    /// Drops the entry of a key from the model, after an operation on the last level has missed it and deleted its
-    /// copies; a snapshot may still load it.
+    /// Drops the entry of a key from the model, after an operation on the cache's last level has missed the key and
+    /// deleted its copies; a snapshot may still load it.
     pub(super) fn miss(&mut self, key: Key) {
         if self.entries.get(&key).is_some_and(|entry| !entry.is_loading) {
             self.remove(key);
@@ -207,7 +207,7 @@ impl Model {
         }
     }
 
-    /// Records in the model that all entries have new versions, as after loading a snapshot.
+    /// Records in the model that all entries of the cache have new versions, as after loading a snapshot.
     pub(super) fn renumber(&mut self) {
         for entry in self.entries.values_mut() {
             self.writes += 1;

@@ -8,7 +8,7 @@ use haypile::{Durability, Ttl};
 use super::key::Key;
 use super::value::Value;
 
-/// A step of a random run: an operation on one namespace through one of its handles.
+/// A step of a random run: an operation on one namespace of the cache through one of its handles.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     /// Number of the step in the run, from 0. The run's seed and this number determine the
@@ -124,7 +124,7 @@ pub(super) enum WriteForm {
     Keep,
 }
 
-/// The arguments of a random write: key, value, condition and TTL.
+/// The arguments of a random write to the cache under test: key, value, condition and TTL.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Write {
     pub(super) key: Key,
@@ -153,7 +153,8 @@ pub(super) enum KnownVersion {
     Invented,
 }
 
-/// The lifetime of a computed value: a TTL, or the times for which it is fresh and stale.
+/// The lifetime of a value that the cache computes: a TTL, or the times for which it is fresh and
+/// stale.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ComputedLife {
     /// The life of a value of `get_or_compute`.
@@ -162,7 +163,7 @@ pub(super) enum ComputedLife {
     Fresh { fresh: Duration, stale: Duration, early: Duration },
 }
 
-/// An event that happens while a value is computed, such as a write of the same key.
+/// An event that a run causes while a value is computed, such as a write of the same key.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Incident {
     None,

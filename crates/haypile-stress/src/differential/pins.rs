@@ -11,7 +11,8 @@ use super::reads::kind_of;
 use super::run::{At, Run};
 use super::value::describe;
 
-/// A value that a run holds in place in the cache, with its bytes at the time of the read.
+/// A value that a run holds pinned (read in place) in the cache, with its bytes at the time of the
+/// read.
 pub(super) struct Pin {
     pub(super) key: Key,
     pub(super) value: Rc<[u8]>,
@@ -19,8 +20,8 @@ pub(super) struct Pin {
 }
 
 impl Run {
-    /// Reads a value in place and holds it; releases the value that is held longest if there are
-    /// too many.
+    /// Reads a value in place in the cache and keeps it pinned; releases the value that is pinned
+    /// longest if there are too many.
     pub(super) fn pin(&mut self, at: At, key: Key, form: PinForm) -> Checked<String> {
         let (cache, bytes) = (self.cache(at), key.bytes());
         let (kept, now) = self.time.of(|| match form {
@@ -51,7 +52,7 @@ impl Run {
         Ok(outcome)
     }
 
-    /// Releases the value that has been held in place longest.
+    /// Releases the value that has been kept pinned (read in place) in the cache longest.
     pub(super) fn unpin(&mut self) -> Checked<String> {
         let Some(pin) = self.pins.pop_front() else { return Ok("none is kept".to_owned()) };
         self.tally.pins_compared += 1;
@@ -59,7 +60,8 @@ impl Run {
         Ok(format!("{} released", pin.key))
     }
 
-    /// Compares one of the values held in place with the bytes that it had when it was read.
+    /// Compares one of the values kept pinned in the cache with the bytes that it had when it was
+    /// read.
     pub(super) fn check_a_pin(&mut self, number: u64) -> Checked {
         if self.pins.is_empty() {
             return Ok(());
@@ -69,7 +71,8 @@ impl Run {
         self.pins[which].check()
     }
 
-    /// Compares all values held in place with the bytes that they had when they were read.
+    /// Compares all values kept pinned in the cache with the bytes that they had when they were
+    /// read.
     pub(super) fn check_all_pins(&mut self) -> Checked {
         self.tally.pins_compared += self.pins.len() as u64;
         self.pins.iter().try_for_each(Pin::check)

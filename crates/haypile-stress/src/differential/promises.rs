@@ -19,7 +19,8 @@ const SERVER_SLACK: Duration = Duration::from_millis(5);
 /// The bytes that compression can add to a value that it does not shorten.
 const WRAP_BYTES: u64 = 5;
 
-/// The properties that the cache of a URL promises, as far as the test checks them.
+/// The properties that the URL of the cache under test promises, such as its default TTL, as far as the test checks
+/// them.
 #[derive(Clone, Debug)]
 pub(super) struct Promises {
     kinds: Vec<Kind>,
@@ -30,7 +31,7 @@ pub(super) struct Promises {
     pub(super) outlives_its_users: bool,
     /// Whether a persistent cache loads the entries of earlier processes while it is already open.
     pub(super) loads_later: bool,
-    /// The user's rule for which entries may be missing, in place of the default for the kind of cache.
+    /// The user's rule for which entries may be missing from the cache, in place of the default for the kind of cache.
     pub(super) retention: Option<Retention>,
 }
 
@@ -56,7 +57,7 @@ impl Promises {
         }
     }
 
-    /// Whether all levels of the cache use the clock of the test.
+    /// Whether all levels of the cache use the simulated clock of the test, and not a server's.
     pub(super) fn clock_is_ours(&self) -> bool {
         !self.kinds.iter().any(|kind| matches!(kind, Kind::Redis | Kind::Memcached))
     }
@@ -74,7 +75,7 @@ impl Promises {
         matches!(self.last, Kind::Memory | Kind::File)
     }
 
-    /// Returns the coarsest unit in which a level of the cache counts lifetimes.
+    /// Returns the coarsest unit in which a level of the cache counts lifetimes, such as a second in memcached.
     pub(super) fn coarsest(&self) -> Duration {
         let of = |kind: &Kind| match kind {
             Kind::Nothing | Kind::Memory => Duration::ZERO,
@@ -88,7 +89,7 @@ impl Promises {
         self.last != Kind::Memcached
     }
 
-    /// Whether the cache's `len` counts exactly the entries of this store.
+    /// Whether the cache's `len` counts exactly the entries of the handle's namespace, which memcached cannot.
     pub(super) fn counts_entries(&self) -> bool {
         self.last != Kind::Memcached
     }
@@ -123,7 +124,8 @@ impl Promises {
         Some(Expiry { latest_ns: expiry.latest_ns + rounded_ns, ..expiry })
     }
 
-    /// Returns a lower bound on the bytes that an entry takes of the store's capacity.
+    /// Returns a lower bound on the bytes of the cache's capacity that an entry with a key and a value of these lengths
+    /// takes.
     pub(super) fn cost_bytes(&self, key_bytes: usize, value_bytes: usize) -> u64 {
         let (key_bytes, value_bytes) = (key_bytes as u64, value_bytes as u64 + WRAP_BYTES);
         match self.last {
@@ -136,7 +138,7 @@ impl Promises {
         }
     }
 
-    /// Returns the number of bytes up to which a store of this capacity may not lose any entry.
+    /// Returns the total size of entries up to which a cache of this capacity may not lose any entry, in bytes.
     pub(super) fn kept_bytes(&self, capacity_bytes: Option<u64>, has_pins: bool) -> u64 {
         match self.retention {
             Some(Retention::KeepsAll) => return u64::MAX,

@@ -1,6 +1,6 @@
 //! Numbers of steps as text: `3,17-20`.
 
-/// Numbers of a run's steps, in ascending order.
+/// Numbers of a run's steps (operations), in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ranges(pub(crate) Vec<u64>);
 

@@ -98,7 +98,8 @@ impl Run {
         Ok(is_found.to_string())
     }
 
-    /// Reads a key from the last level of the cache alone, as another process would.
+    /// Reads a key from the last level of the cache alone, as another process would, and checks the
+    /// value against the model.
     pub(super) fn read_below(&mut self, at: At, key: Key) -> Checked<String> {
         let Some(below) = self.tenants[at.tenant].below.clone() else {
             return Ok("there is one level".to_owned());

@@ -21,7 +21,7 @@ use super::versions::Versions;
 use super::writes::KeptReservation;
 use crate::target::{self, Kind, Target};
 
-/// A run of a differential test, on its own cache.
+/// A run of a differential test: random operations on its own cache, compared with a model.
 pub(super) struct Run {
     pub(super) keys: u16,
     pub(super) promises: Promises,
@@ -42,14 +42,15 @@ pub(super) struct Run {
     pub(super) target: Target,
 }
 
-/// The kinds of refused operations (busy or full) that do not fail a run.
+/// The kinds of refusals (busy or full) of an operation by the cache that do not fail a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Allowed {
     pub(crate) busy: bool,
     pub(crate) full: bool,
 }
 
-/// A user of the cache with a separate namespace, which sees no entries of other users.
+/// A user of the cache with a separate namespace, which sees no entries of other users; with its
+/// handles and its model.
 pub(super) struct Tenant {
     url: CacheUrl,
     pub(super) handles: Vec<Handle>,
@@ -59,14 +60,15 @@ pub(super) struct Tenant {
     pub(super) versions: Versions,
 }
 
-/// One opening of the cache (a handle), with bounds on its statistics.
+/// One opening of the cache under test (a handle), with bounds on the statistics that it has to
+/// report.
 pub(super) struct Handle {
     pub(super) cache: Cache,
     pub(super) counts: Counts,
 }
 
 impl Run {
-    /// Opens the cache of a test and empties it.
+    /// Creates a run of a differential test: opens the cache of the plan and empties it.
     pub(super) fn new(plan: &Plan, seed: u64) -> Fallible<Self> {
         let target = Target::new(&plan.url)?;
         let promises = Promises::of(&target, plan.retention);
@@ -102,7 +104,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Opens all handles of the run on the cache.
+    /// Opens all handles of the run on the cache under test.
     pub(super) fn open(&mut self) -> Fallible<()> {
         let (clock, seed) = (self.time.for_caches(), self.hash_seed);
         let open = |url: &CacheUrl| target::open(url, clock.clone(), seed).map(Cache::new);
@@ -193,7 +195,8 @@ impl Run {
         self.promises.expiry(now, ttl)
     }
 
-    /// Records in the model that a value was stored.
+    /// Records in the model that the cache has stored a value; if there is too little room, any
+    /// entry may be evicted from then on.
     pub(super) fn stored(&mut self, at: At, key: Key, value: Rc<[u8]>, expiry: Option<Expiry>) {
         self.model(at).put(key, value, expiry);
         if !self.fits() {
@@ -202,7 +205,8 @@ impl Run {
         }
     }
 
-    /// Records in the model that an entry was found.
+    /// Records in the model that an entry was found in the cache, so that it must stay while
+    /// nothing need be evicted.
     pub(super) fn seen(&mut self, at: At, key: Key) {
         // An upper level may have what is not in the last one any more.
         if self.promises.levels() == 1 && self.fits() {
@@ -210,7 +214,8 @@ impl Run {
         }
     }
 
-    /// Whether all entries that may be in the cache are so small that none may be missing.
+    /// Whether all entries that may be in the cache are so small, together, that the cache may not
+    /// lose any.
     pub(super) fn fits(&self) -> bool {
         let capacity_bytes = self.tenants[0].handles[0].cache.store().limits().capacity_bytes;
         let kept_bytes = self.promises.kept_bytes(capacity_bytes, !self.pins.is_empty());
@@ -315,7 +320,7 @@ impl Tenant {
     }
 }
 
-/// The namespace and the handle that perform an operation.
+/// The numbers of the namespace and of the handle that perform an operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
     pub(super) tenant: usize,

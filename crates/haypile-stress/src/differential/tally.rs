@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Counts of the operations of a run, by their outcomes.
+/// Counts of the operations of a differential test's runs, by their outcomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Tally {
     /// The number of operations that were performed.
@@ -17,14 +17,14 @@ pub(crate) struct Tally {
     pub(crate) busy: u64,
     /// The number of operations that the cache refused because it had no room.
     pub(crate) full: u64,
-    /// The number of comparisons of values held in place with their earlier bytes.
+    /// The number of comparisons of values kept pinned in the cache with their earlier bytes.
     pub(crate) pins_compared: u64,
     /// The number of runs, each on its own cache.
     pub(crate) runs: u64,
 }
 
 impl Tally {
-    /// Adds the counts of another run's operations to these.
+    /// Adds the counts of the operations of other runs to these.
     pub(crate) fn add(&mut self, other: &Self) {
         self.operations += other.operations;
         self.hits += other.hits;

@@ -9,7 +9,7 @@ use haypile::{Clock, ManualClock, SystemClock};
 /// The longest real sleep in the place of a longer pause.
 const LONGEST_SLEEP: Duration = Duration::from_millis(3);
 
-/// The clock of a run: a simulated one or the system's.
+/// The clock of a differential test's run: a simulated one or the system's.
 #[derive(Debug)]
 pub(super) enum Time {
     /// A clock that moves when the run moves it: everything under test takes its time from it.
@@ -47,7 +47,8 @@ impl Time {
         Moment::at(self.now_ns())
     }
 
-    /// Performs `work`, and returns its result with the times between which it happened.
+    /// Performs `work`, and returns its result with the times of the run's clock between which it
+    /// happened.
     pub(super) fn of<T>(&self, work: impl FnOnce() -> T) -> (T, Moment) {
         let earliest_ns = self.now_ns();
         let result = work();
@@ -63,7 +64,7 @@ impl Time {
     }
 }
 
-/// Bounds on a moment in time, in nanoseconds of the run's clock.
+/// Bounds (earliest and latest) on the time of an event, in nanoseconds of the run's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
     pub(super) earliest_ns: u64,
@@ -85,22 +86,23 @@ pub(super) struct Expiry {
 }
 
 impl Expiry {
-    /// Whether the entry may never expire.
+    /// Whether the entry with this expiry may never expire.
     pub(super) fn is_unlimited(self) -> bool {
         self.latest_ns == u64::MAX
     }
 
-    /// Whether the entry has certainly expired.
+    /// Whether the entry with this expiry has certainly expired by `now`.
     pub(super) fn is_over(self, now: Moment) -> bool {
         now.earliest_ns >= self.latest_ns
     }
 
-    /// Whether the entry may have expired.
+    /// Whether the entry with this expiry may have expired by `now`.
     pub(super) fn may_be_over(self, now: Moment) -> bool {
         now.latest_ns >= self.earliest_ns
     }
 
-    /// Returns the shortest and the longest possible remaining lifetime of the entry.
+    /// Returns the shortest and the longest possible remaining lifetime of the entry with this
+    /// expiry.
     pub(super) fn left(self, now: Moment) -> (Duration, Duration) {
         let left = |end_ns: u64, now_ns| Duration::from_nanos(end_ns.saturating_sub(now_ns));
         (left(self.earliest_ns, now.latest_ns), left(self.latest_ns, now.earliest_ns))

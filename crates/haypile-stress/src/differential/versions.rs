@@ -8,14 +8,16 @@ use super::key::Key;
 use super::mismatch::{Checked, wrong};
 use super::operation::KnownVersion;
 
-/// The versions of a namespace's keys, with the numbers of the writes that they belong to.
+/// The versions (for compare-and-swap) that the cache has reported for a namespace's keys, with the
+/// numbers of the writes that they belong to.
 #[derive(Debug, Default)]
 pub(super) struct Versions {
     by_key: HashMap<Key, Vec<(Version, u64)>>,
     writes: HashMap<(Key, Version), u64>,
 }
 
-/// A version chosen for an operation, with the write that made it; `None` if no write did.
+/// A version chosen for a compare-and-swap operation, with the number of the write that made it;
+/// `None` if no write did.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chosen {
     pub(super) version: Version,
@@ -42,7 +44,8 @@ impl Versions {
         Ok(())
     }
 
-    /// Returns a version of a key for an operation, as chosen by `known`.
+    /// Returns a version of a key for a compare-and-swap operation: the latest, an earlier or an
+    /// invented one, as `known` says.
     pub(super) fn choose(&self, key: Key, known: KnownVersion) -> Chosen {
         let versions = self.by_key.get(&key).map_or(&[][..], Vec::as_slice);
         let chosen = match known {

@@ -18,7 +18,8 @@ const LONGEST_CHECKED_BYTES: u64 = 8 << 20;
 const KEY_ROOM_BYTES: usize = 64;
 
 impl Run {
-    /// Reads every key, and compares the entries with those that the cache lists, counts and sums up in bytes.
+    /// Reads every key of a namespace, and compares the entries with those that the cache lists, counts and sums up in
+    /// bytes.
     pub(super) fn census(&mut self, at: At, page: usize) -> Checked<String> {
         if self.promises.loads_later {
             // Nothing can be counted before all is loaded.

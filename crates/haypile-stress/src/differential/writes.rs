@@ -18,14 +18,14 @@ use crate::target::Kind;
 /// The most reservations that are kept at once.
 const MOST_RESERVATIONS: usize = 3;
 
-/// A reserved write (`reserve`) that a later step commits or drops.
+/// A reserved write (space that `reserve` returned) that a later step commits or drops.
 pub(super) struct KeptReservation {
     at: At,
     write: Prepared,
     reservation: OwnedReservation,
 }
 
-/// A write whose random value and options have been decided.
+/// A write to the cache whose random value and options have been decided.
 #[derive(Clone)]
 pub(super) struct Prepared {
     key: Key,
@@ -106,7 +106,8 @@ impl Run {
         Ok(outcomes.join(", "))
     }
 
-    /// Commits or drops the reserved write that has been kept longest.
+    /// Commits or drops the reserved write (space that `reserve` returned) that has been kept
+    /// longest.
     pub(super) fn commit(&mut self, is_dropped: bool) -> Checked<String> {
         let Some(kept) = self.reservations.pop_front() else {
             return Ok("none is kept".to_owned());

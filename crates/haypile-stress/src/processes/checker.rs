@@ -18,8 +18,7 @@ const MEMCACHED_SLACK_US: u64 = 2_000_000;
 /// process can be without a processor in between.
 const STALE_SLACK_US: u64 = 1_000_000;
 
-/// The values that a process expects under the keys that it alone writes, with which it checks
-/// reads.
+/// A checker of the values that a process reads: it knows which values the keys with one writing thread may have.
 #[derive(Debug)]
 pub(super) struct Checker {
     /// The longest time that levels may serve what another process has overwritten.
@@ -36,7 +35,7 @@ pub(super) struct Checker {
     seen: Vec<AtomicU64>,
 }
 
-/// The state of a key as it was known before a read of the key began.
+/// The state of a key as the record of writes had it before a read of the key began.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     pub(super) entry: Entry,
@@ -55,7 +54,7 @@ pub(super) enum Judgement {
 }
 
 impl Checker {
-    /// Creates the checker of a process's reads; `process` is its number, and `None` for the driver.
+    /// Creates the checker of the values that a process reads; `process` is its number, and `None` for the driver.
     pub(super) fn new(plan: &Plan, target: &Target, process: Option<u64>) -> Self {
         let own = match process.filter(|process| *process < plan.writers) {
             Some(process) => process * plan.threads..(process + 1) * plan.threads,
@@ -85,13 +84,14 @@ impl Checker {
         self.own.contains(&self.owner(key))
     }
 
-    /// Returns the known state of a key. Must be called before the cache is read.
+    /// Returns the state of a key in the record of writes. Must be called before the cache is read.
     pub(super) fn before(&self, ledger: &Ledger, key: u64) -> io::Result<Before> {
         let seen = self.seen[index(key)].load(Ordering::SeqCst);
         Ok(Before { entry: ledger.read(key)?, seen, us: now_us() })
     }
 
-    /// Checks the value that a read of a key has found, or the miss.
+    /// Checks the value that a read of a key has found, or the miss, against the recorded writes before and after the
+    /// read.
     pub(super) fn judge(
         &self,
         ledger: &Ledger,

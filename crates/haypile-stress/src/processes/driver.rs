@@ -36,7 +36,7 @@ const MOST_FINDINGS: usize = 10;
 /// The bytes of a crashed process's standard error that a finding shows.
 const SHOWN_BYTES: u64 = 2_000;
 
-/// The outcome of a test with many processes.
+/// The outcome of a stress test with many processes on one cache: counts and wrong answers.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Report {
     pub(crate) url: String,
@@ -54,7 +54,7 @@ pub(crate) struct Report {
     pub(crate) findings: Vec<String>,
 }
 
-/// Runs a test with many processes.
+/// Runs a stress test with many processes on one cache, and reports its outcome.
 ///
 /// # Errors
 ///

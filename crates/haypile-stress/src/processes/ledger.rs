@@ -85,7 +85,8 @@ impl Default for Entry {
 }
 
 impl Entry {
-    /// Returns this record of a key with the attempted state acknowledged.
+    /// Returns this record of a key with its attempted state (after the operation in progress) as
+    /// the acknowledged one.
     pub(super) fn acknowledge(mut self) -> Self {
         if self.attempted.sequence != self.acknowledged.sequence {
             self.history.rotate_right(1);

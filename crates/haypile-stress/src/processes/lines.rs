@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::tally::Tally;
 
-/// A line that a stressing process prints for the driver: counts, or a wrong answer.
+/// A line that a process of the stress test prints for the driver: counts, or a wrong answer of the
+/// cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Line {
@@ -25,7 +26,8 @@ pub(super) fn is_news(findings: &[String], text: &str, most: usize) -> bool {
 }
 
 impl Line {
-    /// Prints the line for the driver with one system call, so that a kill leaves it whole or out.
+    /// Prints the line for the driver with one system call, so that a kill leaves it whole or
+    /// missing.
     pub(super) fn write(&self) -> io::Result<()> {
         let mut text = serde_json::to_vec(self).map_err(io::Error::other)?;
         text.push(b'\n');
@@ -34,7 +36,8 @@ impl Line {
         output.flush()
     }
 
-    /// Parses a line of a stressing process; `None` for one that a kill has cut off.
+    /// Parses a line that a process of the stress test printed; `None` for one that a kill has cut
+    /// off.
     pub(super) fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }

@@ -32,7 +32,8 @@ struct Attempt {
 }
 
 impl Thread<'_> {
-    /// Writes keys that only this thread writes, by one of several kinds of calls.
+    /// Writes keys that only this thread writes to the cache, by one of several kinds of calls
+    /// (such as a conditional write).
     pub(super) fn set(&mut self) -> io::Result<()> {
         match self.random.random_range(0..12) {
             0 => self.set_many(),
@@ -179,7 +180,8 @@ impl Thread<'_> {
         }
     }
 
-    /// Whether an entry that only this thread writes may have been evicted or expired.
+    /// Whether an entry that only this thread writes may be missing from the cache, because it may
+    /// have been evicted or expired.
     pub(super) fn may_be_gone(&self, entry: &Entry) -> bool {
         !self.shared.plan.keeps_all() || self.shared.checker.may_have_expired(entry)
     }

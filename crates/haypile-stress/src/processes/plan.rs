@@ -9,13 +9,14 @@ use serde::{Deserialize, Serialize};
 /// The number of counters that all writers increment, and of keys that all change by
 /// compare-and-swap.
 pub(super) const SHARED_KEYS: u64 = 4;
-/// The number of keys that all writers try to add, and of keys that all compute.
+/// The number of keys that all writers try to add (one succeeds), and of keys whose value all
+/// compute.
 pub(super) const ELECTIONS: u64 = 16;
 
 /// The environment variable with which a process gets the test's settings, as JSON.
 pub(super) const PLAN_VARIABLE: &str = "HAYPILE_STRESS_PLAN";
 
-/// The settings of a test with many processes.
+/// The settings of a stress test with many processes on one cache.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
     /// URL of the cache under test; `{dir}` stands for the directory of the test.
@@ -37,7 +38,7 @@ pub(crate) struct Plan {
     pub(crate) keys: u64,
     pub(crate) least_value_bytes: u64,
     pub(crate) most_value_bytes: u64,
-    /// The number of values that each thread holds in place in the cache.
+    /// The number of values that each thread keeps pinned (read in place) in the cache.
     pub(crate) pins: usize,
     /// The largest total size of live entries in bytes, up to which no entry may be missing; `None`
     /// if entries may be evicted.
@@ -98,8 +99,8 @@ impl Plan {
         self.live_bytes.is_some()
     }
 
-    /// Whether one computation of a key serves all processes: if the last level is a file, in which
-    /// processes claim keys.
+    /// Whether one computation of a key's value serves all processes: if the last level is a file,
+    /// in which processes claim keys.
     pub(super) fn computes_once(&self) -> bool {
         self.writers < 2 || self.url.split('+').any(|level| level.starts_with("file:"))
     }
@@ -108,7 +109,8 @@ impl Plan {
         self.operations.is_empty() || self.operations.contains(&kind)
     }
 
-    /// Returns the number of bytes of live entries that each writing thread may have.
+    /// Returns the number of bytes of live entries that each writing thread may have in the cache;
+    /// `None` for no limit.
     pub(super) fn budget_bytes(&self) -> Option<u64> {
         let shared_bytes = (2 * SHARED_KEYS + 2 * ELECTIONS) * LARGEST_SHARED_BYTES;
         let live_bytes = self.live_bytes?.saturating_sub(shared_bytes);

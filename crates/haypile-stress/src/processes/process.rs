@@ -25,7 +25,8 @@ const PERIOD: Duration = Duration::from_millis(50);
 /// The findings of a kind that a process writes out; it counts the others.
 const MOST_FINDINGS: usize = 10;
 
-/// The open cache, the settings and the counters that all threads of a stressing process share.
+/// The open cache, the settings and the counters that all threads of one process of the stress test
+/// share.
 pub(super) struct Shared {
     pub(super) plan: Plan,
     pub(super) target: Target,
@@ -41,7 +42,8 @@ pub(super) struct Shared {
     findings: Mutex<Vec<String>>,
 }
 
-/// The possible effect of an operation that the cache refused: none or unknown.
+/// The possible effect of an operation that the cache refused: nothing has changed, or the
+/// operation may have happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     /// Nothing has changed, as the documents say.
@@ -50,7 +52,7 @@ pub(super) enum Refused {
     Unknown,
 }
 
-/// Performs the operations of one stressing process, until its standard input ends.
+/// Performs the cache operations of one process of the stress test, until its standard input ends.
 ///
 /// # Errors
 ///
@@ -149,7 +151,8 @@ impl Shared {
         }
     }
 
-    /// Counts an operation that the cache refused with this error.
+    /// Counts an operation that the cache refused with this error; returns whether it may have had
+    /// an effect.
     pub(super) fn refused(&self, error: &Error) -> Refused {
         match error {
             Error::Busy { .. } => {

@@ -11,13 +11,13 @@ use super::record::{Name, Record};
 use super::tally::count;
 use super::thread::Thread;
 
-/// The largest number of keys in one call of a test.
+/// The largest number of keys in one call of the cache (such as a read of several keys).
 pub(super) const MOST_KEYS: usize = 8;
 
 /// Of this number of chances, a thread that keeps all the values it may takes one to release a value.
 const ONE_IS_RELEASED_IN: u64 = 64;
 
-/// A value that a thread holds in place in the cache.
+/// A value that a thread keeps pinned (read in place) in the cache.
 pub(super) struct Pin {
     record: Record,
     kept: OwnedPinned,
@@ -68,7 +68,7 @@ impl Thread<'_> {
         Ok(())
     }
 
-    /// Reads a value in place and holds it.
+    /// Reads a value of a random key in place in the cache, and keeps it pinned.
     pub(super) fn pin(&mut self) -> io::Result<bool> {
         // Most values are kept for long, as by a program that shows pictures.
         let most = self.shared.plan.pins;
@@ -107,7 +107,7 @@ impl Thread<'_> {
         }
     }
 
-    /// Compares one of the values held in place, chosen at random, with its expected bytes.
+    /// Compares one of the values kept pinned in the cache, chosen at random, with the bytes that it must have.
     pub(super) fn check_a_pin(&mut self) {
         if !self.pins.is_empty() && self.one_in(4) {
             let which = self.random.random_range(0..self.pins.len());

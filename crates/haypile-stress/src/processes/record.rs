@@ -8,7 +8,7 @@ pub(super) const HEADER_BYTES: usize = 24;
 /// The longest value that keys of all writers have.
 const SHARED_VALUE_BYTES: u64 = 200;
 
-/// The name of a key in a test, by the way in which processes write it.
+/// The name of a key in a stress test, by the way in which processes write it, such as a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
     /// A key that one thread owns and that no other thread writes.
@@ -52,7 +52,8 @@ impl Name {
     }
 }
 
-/// The content of a test value: its bytes follow from its key, its sequence number and its length.
+/// The content of a value in a stress test: its bytes follow from its key, its sequence number and
+/// its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) name: Name,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Makes the counts and their sums of one list.
 macro_rules! counts {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
-        /// Counts of the operations of all processes, by their outcomes.
+        /// Counts of the cache operations of all processes of a stress test, by their outcomes.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub(crate) struct Tally {
             $($(#[doc = $doc])+ pub(crate) $name: u64,)+
@@ -23,7 +23,7 @@ macro_rules! counts {
             }
         }
 
-        /// The counters of a stressing process, which its threads increment.
+        /// The counters of one process of the stress test, which its threads increment.
         #[derive(Debug, Default)]
         pub(super) struct Counters {
             $(pub(super) $name: AtomicU64,)+

@@ -21,7 +21,7 @@ use super::tally::count;
 /// wait for 30 s.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// One thread of a stressing process.
+/// One thread of a process of the stress test, which performs random operations on the cache.
 pub(super) struct Thread<'a> {
     pub(super) shared: &'a Shared,
     pub(super) number: u64,
