@@ -34,12 +34,14 @@ impl<'a> Census<'a> {
         Self { group, most, processes: 0, tasks, next_look, next_count }
     }
 
-    /// Returns the time at which the number of tasks is next read, to decide whether the process tree is counted.
+    /// Returns the time at which the tasks (processes and threads) are next counted, to decide whether the command's
+    /// process tree has to be read.
     pub(super) fn next(&self) -> Instant {
         self.next_look
     }
 
-    /// Whether the processes of the command's tree have to be counted now.
+    /// Whether the processes of the command's tree have to be counted now: some time has passed, or there are many new
+    /// tasks.
     pub(super) fn is_due(&mut self, now: Instant) -> bool {
         if now < self.next_look {
             return false;
@@ -48,7 +50,7 @@ impl<'a> Census<'a> {
         now >= self.next_count || has_filled_room(self, tasks(self.group))
     }
 
-    /// Whether the last count of the command's process tree exceeds the limit.
+    /// Whether the command's process tree had more processes than the limit allows when it was last counted.
     pub(super) fn is_overgrown(&self) -> bool {
         self.processes > self.most
     }
@@ -76,8 +78,8 @@ fn has_filled_room(census: &Census<'_>, tasks: u64) -> bool {
     tasks.saturating_sub(census.tasks) > room / 2
 }
 
-/// Limits the number of tasks (processes and threads) of this process and its children, if no control group does. The
-/// limit counts all tasks of the user, and does not apply to root.
+/// Limits the number of tasks (processes and threads) that this process and its children may have, if no control group
+/// limits it. The limit counts all tasks of the user, and does not apply to root.
 pub(super) fn limit_tasks(group: Option<&ControlGroup>, most: u64) {
     if group.and_then(ControlGroup::tasks).is_some() {
         return;

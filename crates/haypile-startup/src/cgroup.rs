@@ -30,7 +30,8 @@ pub enum GroupKind {
     V1,
 }
 
-/// A Linux control group (cgroup) that this program has created for one start of a command.
+/// A Linux control group (cgroup) that this program has created, to measure and limit the processes of one start of a
+/// command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlGroup {
     /// The version of the control group.
@@ -43,8 +44,8 @@ pub struct ControlGroup {
 }
 
 impl ControlGroup {
-    /// Creates a control group within the one of this process; `None` if the system does not permit
-    /// it.
+    /// Creates a control group (cgroup) for a start within the one of this process; `None` if the system does not
+    /// permit it.
     pub fn create() -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);

@@ -20,7 +20,8 @@ const MAX_OUTSIDE: usize = 8;
 /// Programs that start others at somebody else's request.
 const STARTERS: [&str; 4] = ["systemd", "dbus-daemon", "dbus-broker", "dbus-broker-lau"];
 
-/// A periodic observation of all processes in a command's process tree.
+/// A periodic observation of all processes in a command's process tree: their use of the processor,
+/// their files and so on.
 #[derive(Debug)]
 pub(super) struct Observation {
     interval: Duration,
@@ -52,8 +53,8 @@ impl Observation {
         self.next
     }
 
-    /// Observes the processes of the tree if it is time; `probe` is a process that is not part of
-    /// the tree.
+    /// Observes the processes of the command's tree if the interval is over; `probe` is a process
+    /// that is not part of the tree.
     pub(super) fn look(&mut self, own: i32, main: i32, probe: Option<i32>, tally: &Tally<'_>) {
         let begin = Instant::now();
         if begin < self.next {

@@ -21,14 +21,14 @@ pub struct StartOrders {
     /// The file that the command reads as its standard input, from the beginning; `None` for an
     /// empty input.
     pub input: Option<PathBuf>,
-    /// The signal of readiness: the event that shows that the command is ready.
+    /// The signal of readiness: the event (such as an exit or an open port) that shows that the command is ready.
     pub ready: Ready,
     /// The exit statuses of the command that do not count as a failure.
     pub accepted: Accepted,
     /// Milliseconds after which a command that is not ready counts as an error.
     pub timeout_ms: u64,
-    /// Milliseconds for which the command's process tree has to be quiet after it is ready; 0 ends the tree as soon as
-    /// it is ready.
+    /// Milliseconds for which the command's process tree has to be quiet (to use hardly any processor time) after it is
+    /// ready; 0 ends the tree as soon as it is ready.
     pub settle_ms: u64,
     /// Milliseconds between asking the command's process tree to end and killing it.
     pub grace_ms: u64,
@@ -50,12 +50,13 @@ const TASKS_PER_PROCESS: u64 = 4;
 const MORE_TASKS: u64 = 512;
 
 impl StartOrders {
-    /// Returns the time limit of the start as text.
+    /// Returns the time limit within which the command has to be ready as text, such as `60 s`.
     pub(super) fn timeout(&self) -> String {
         in_seconds(self.timeout_ms)
     }
 
-    /// Returns the largest number of processes and threads that the system lets the command's tree have.
+    /// Returns the limit that the system puts on the processes and threads of the command's tree, which is above the
+    /// largest number of processes.
     pub(super) fn most_tasks(&self) -> u64 {
         let most = self.max_processes as u64;
         most.saturating_mul(TASKS_PER_PROCESS).saturating_add(MORE_TASKS)
@@ -94,7 +95,7 @@ impl Accepted {
     }
 }
 
-/// The source of a measured processor time, such as a control group.
+/// The source of a measured processor time of a command's processes, such as a control group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CpuSource {
@@ -107,7 +108,7 @@ pub enum CpuSource {
     Clocks,
 }
 
-/// The source of a measured peak of memory, such as a control group.
+/// The source of a measured peak memory use of a command's processes, such as a control group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemorySource {
@@ -132,7 +133,8 @@ pub struct StartReport {
     pub probes_ns: u64,
     /// The exit status of the command, for a command that counts as ready when it exits.
     pub exit_code: Option<i32>,
-    /// Nanoseconds from the start until the command's process tree was quiet, if that was asked for and happened.
+    /// Nanoseconds from the start until the command's process tree was quiet (used hardly any processor time), if that
+    /// was asked for and happened.
     pub settled_ns: Option<u64>,
     /// Processor time of the command's process tree in nanoseconds until it was ready; for a command that is ready when
     /// it exits, until all of its processes had ended.
@@ -170,16 +172,16 @@ pub struct StartReport {
     /// The time from the first to the last operation on the cache that `--span` names, in
     /// nanoseconds.
     pub span_ns: Option<u64>,
-    /// The number of operations on the cache that `--span` names.
+    /// The number of operations during the start on the cache that `--span` names.
     pub span_operations: Option<u64>,
-    /// Names of processes that began outside of the command's process tree during the start, as systemd or D-Bus start
-    /// them.
+    /// Names of processes that began outside of the command's process tree during its start, as systemd or D-Bus start
+    /// them for a program.
     pub outside: Vec<String>,
     /// Regular files that were open or mapped during an observed start.
     pub files: Vec<PathBuf>,
     /// The timeline of an observed start: processes and their usage.
     pub timeline: Option<Timeline>,
-    /// The last part of the command's output and error output.
+    /// The last part of what the command wrote to its standard output and standard error.
     pub output: String,
     /// The reason why the start failed; the other fields mean nothing then.
     pub error: Option<String>,

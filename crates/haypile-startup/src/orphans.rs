@@ -16,8 +16,8 @@ const KILL_PATIENCE: Duration = Duration::from_secs(5);
 /// Between two looks at whether they are.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A guard by which this process, while the guard lives, adopts the processes of a supervisor that
-/// dies.
+/// A guard by which this process, while the guard lives, becomes the parent of a supervisor's
+/// processes if the supervisor dies.
 #[derive(Debug)]
 pub(super) struct Orphanage {
     own: i32,
@@ -26,8 +26,8 @@ pub(super) struct Orphanage {
 }
 
 impl Orphanage {
-    /// Makes this process adopt the processes of a supervisor that dies; `None` if the system does
-    /// not permit it.
+    /// Makes this process the parent of a supervisor's processes if the supervisor dies; `None` if
+    /// the system does not permit it.
     pub(super) fn open() -> Option<Self> {
         set_child_subreaper(Some(getpid())).ok()?;
         let own = getpid().as_raw_nonzero().get();
@@ -36,7 +36,8 @@ impl Orphanage {
         Some(Self { own, known: known.collect() })
     }
 
-    /// Kills all processes that this one has adopted, and returns whether they are gone.
+    /// Kills all processes that this process has become the parent of, and returns whether they are
+    /// gone.
     pub(super) fn close(self) -> bool {
         let deadline = Instant::now() + KILL_PATIENCE;
         while has_children() {

@@ -24,7 +24,7 @@ const MOST_PAUSE: Duration = Duration::from_secs(1);
 /// Between two looks at a run before the start.
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
 
-/// The repeated runs of the command that tests readiness during a start.
+/// The repeated runs of the user's readiness command, which succeeds as soon as the started command is ready.
 #[derive(Debug)]
 pub(super) struct Probe {
     /// The process of a run under way, and when it began.
@@ -35,12 +35,13 @@ pub(super) struct Probe {
     success: Option<Success>,
 }
 
-/// The first run of the readiness command that succeeded.
+/// The first run of the readiness command (which tests whether the started command is ready) that succeeded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Success {
     /// The time at which the readiness command was known to succeed.
     pub(super) at: Instant,
-    /// The uncertainty of that time: the time since the last failing run of the readiness command began.
+    /// The uncertainty of the time at which the command was ready: the time since the last failing run of the readiness
+    /// command began.
     pub(super) within: Duration,
 }
 
@@ -49,23 +50,24 @@ impl Probe {
         Self { running: None, next: start, failed_at: start, success: None }
     }
 
-    /// Returns the process of the readiness command that is running, which is not a part of the
-    /// measured process tree.
+    /// Returns the process id of the readiness command if it is running now; it is not a part of the measured process
+    /// tree.
     pub(super) fn pid(&self) -> Option<i32> {
         self.running.map(|(pid, _)| pid)
     }
 
-    /// Returns the first success of the readiness command, if there is one.
+    /// Returns the first success of the readiness command, which shows that the started command is ready; `None` before
+    /// it.
     pub(super) fn success(&self) -> Option<Success> {
         self.success
     }
 
-    /// Returns the time of the next run of the readiness command; `None` while one is running.
+    /// Returns the time at which the readiness command is run next; `None` while it is running.
     pub(super) fn next(&self) -> Option<Instant> {
         self.running.is_none().then_some(self.next)
     }
 
-    /// Runs the readiness command if it is time, or at once for the last time.
+    /// Runs the readiness command if its interval is over, or at once for the last time.
     ///
     /// # Errors
     ///
@@ -84,7 +86,7 @@ impl Probe {
         Ok(())
     }
 
-    /// Records that a process has ended, and returns whether it was a run of the readiness command.
+    /// Records that a process has ended, and returns whether that process was a run of the readiness command.
     pub(super) fn ended(&mut self, pid: i32, is_success: bool, now: Instant) -> bool {
         let Some((_, begun)) = self.running.filter(|(own, _)| *own == pid) else { return false };
         self.running = None;
@@ -106,7 +108,8 @@ fn not_started(command: &str, error: &io::Error) -> String {
     format!("'{command}' cannot be started: {error}")
 }
 
-/// Whether the readiness command succeeds before the measured command is started. It may take as long as a start.
+/// Whether the readiness command already succeeds before the measured command is started, so that it shows nothing. It
+/// may take as long as a start.
 pub(super) fn succeeds_already(
     orders: &StartOrders,
     command: &str,

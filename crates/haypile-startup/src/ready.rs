@@ -15,7 +15,7 @@ use url::Url;
 /// The longest wait for one answer of a server that is asked whether it is ready.
 const PROBE_PATIENCE: Duration = Duration::from_millis(250);
 
-/// A signal of readiness: the event that shows that a started command is ready.
+/// A signal of readiness: the event (such as its exit or an open port) that shows that a started command is ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Ready {

@@ -8,16 +8,16 @@ use std::process::ExitStatus;
 
 use haypile_measure::meter::process_waited_ns;
 
-/// The resources used by a process and all its descendants that were waited for.
+/// The resources (processor time, memory, page faults) used by a process and all its descendants that were waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Usage {
     pub(super) cpu_ns: u64,
     pub(super) minor_faults: u64,
     pub(super) major_faults: u64,
     pub(super) disk_read_bytes: u64,
-    /// The peak memory of the largest of these processes, in bytes.
+    /// The peak memory use of the process that used most, of a process and its descendants, in bytes.
     pub(super) peak_bytes: u64,
-    /// The longest time in nanoseconds for which the main thread of one of these processes waited for a processor;
+    /// The longest time in nanoseconds for which the main thread of one of the ended processes waited for a processor;
     /// `None` where the system does not report it. A process that its own parent waits for is not among them.
     pub(super) waited_ns: Option<u64>,
 }

@@ -11,7 +11,7 @@ use haypile::file;
 /// Between two looks at the counters. A look that takes longer than a quarter of it makes it longer.
 const INTERVAL: Duration = Duration::from_millis(1);
 
-/// The operation counters of a cache file, which are polled during a start.
+/// The operation counters of a cache file, which are polled to find the first and the last operation during a start.
 #[derive(Debug)]
 pub(super) struct Span {
     path: PathBuf,
@@ -24,18 +24,19 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// Begins to poll a cache file, from the operations that it has counted so far; a missing file has none.
+    /// Begins to poll the operation counters of a cache file, from their present values; those of a missing file are
+    /// zero.
     pub(super) fn begin(path: PathBuf) -> Self {
         let before = operations(&path).unwrap_or(0);
         Self { path, before, seen: before, first: None, last: None, next: Instant::now() }
     }
 
-    /// Returns the time at which the counters of the cache file are polled next.
+    /// Returns the time at which the operation counters of the cache file are polled next.
     pub(super) fn next(&self) -> Instant {
         self.next
     }
 
-    /// Reads the counters of the cache file, if it is time.
+    /// Reads the operation counters of the cache file, if the polling interval is over.
     pub(super) fn look(&mut self) {
         let begin = Instant::now();
         if begin < self.next {

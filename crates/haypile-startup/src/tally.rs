@@ -8,7 +8,8 @@ use super::orders::{CpuSource, MemorySource, StartReport};
 use super::reap::Usage;
 use super::tree::{self, Process};
 
-/// The resources that a command's process tree has used since this value was created.
+/// A measurement of the resources that a command's process tree has used since this value was
+/// created.
 #[derive(Debug)]
 pub(super) struct Tally<'a> {
     group: Option<&'a ControlGroup>,
@@ -19,7 +20,7 @@ pub(super) struct Tally<'a> {
     memory_bytes: u64,
     /// The bytes that this process's ended children had read at the beginning.
     read_bytes: u64,
-    /// The resources used by the tree's processes that have ended.
+    /// The resources used by the processes of the command's tree that have ended.
     pub(super) ended: Usage,
     /// Processor time in nanoseconds of the readiness commands, which are not part of the measured
     /// tree.
@@ -28,7 +29,8 @@ pub(super) struct Tally<'a> {
     pub(super) reaped: u64,
 }
 
-/// The resources that a command's process tree has used up to a moment.
+/// The resources (processor time, memory and so on) that a command's process tree has used up to
+/// one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Moment {
     pub(super) cpu_ns: u64,
@@ -68,8 +70,8 @@ impl<'a> Tally<'a> {
         Some(group.saturating_sub(own).saturating_sub(self.probes_ns))
     }
 
-    /// Returns the processor time that the process tree has used so far, in nanoseconds, given its
-    /// living processes.
+    /// Returns the processor time that the command's process tree has used so far, in nanoseconds,
+    /// and its source, given its living processes.
     pub(super) fn cpu_ns(&self, living: &[&Process]) -> (u64, CpuSource) {
         if living.is_empty() {
             return (self.ended.cpu_ns, CpuSource::Waited);
@@ -84,7 +86,8 @@ impl<'a> Tally<'a> {
         (self.ended.cpu_ns + living.iter().map(of).sum::<u64>(), CpuSource::Clocks)
     }
 
-    /// Returns all resources that the process tree has used so far, given its living processes.
+    /// Returns all resources that the command's process tree has used so far, given its living
+    /// processes.
     pub(super) fn moment(&self, living: &[&Process]) -> Moment {
         let (cpu_ns, cpu_source) = self.cpu_ns(living);
         let mut moment = Moment {

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 /// Number of times that a tree which is to be killed is searched for new processes.
 const STOP_ROUNDS: usize = 64;
 
-/// A process of the system, from `/proc/PID/stat`.
+/// A process of the system with its processor time and so on, as `/proc/PID/stat` states them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: i32,
@@ -36,7 +36,7 @@ pub(super) struct Reads {
 }
 
 impl Process {
-    /// Returns the process with this id, from `/proc`; `None` if there is none.
+    /// Returns the process with this id, as `/proc` states it; `None` if there is none.
     pub(super) fn of(pid: i32) -> Option<Self> {
         Self::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
@@ -64,14 +64,15 @@ impl Process {
     }
 }
 
-/// Returns all processes that this process may see.
+/// Returns all processes of the system that this process may see.
 pub(super) fn all() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pid = |entry: std::io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
     entries.filter_map(pid).filter_map(Process::of).collect()
 }
 
-/// Returns the descendants of a process among these processes, in no particular order.
+/// Returns the descendants of the process with the id `root` among the given processes, in no
+/// particular order.
 pub(super) fn descendants(root: i32, processes: &[Process]) -> Vec<&Process> {
     let mut children: HashMap<i32, Vec<&Process>> = HashMap::new();
     for process in processes {
@@ -91,8 +92,9 @@ pub(super) fn descendants(root: i32, processes: &[Process]) -> Vec<&Process> {
     found
 }
 
-/// Kills all processes whose ids `find` returns. It stops the processes first, so that none starts
-/// others in the meantime. Processes that multiply faster than they are stopped may remain.
+/// Kills all processes whose ids `find` returns from the list of all. It stops the processes first,
+/// so that none starts others in the meantime. Processes that multiply faster than they are stopped
+/// may remain.
 pub(super) fn kill(find: impl Fn(&[Process]) -> Vec<i32>) {
     let mut stopped = HashSet::new();
     for _ in 0..STOP_ROUNDS {
@@ -117,8 +119,8 @@ pub(super) fn send(pid: i32, signal: Signal) {
     }
 }
 
-/// Returns the living processes of the command's tree, which are below the supervisor, without the
-/// readiness command.
+/// Returns the living processes of the command's tree (the descendants of its supervisor), without
+/// the readiness command and its descendants.
 pub(super) fn living(own: i32, probe: Option<i32>, processes: &[Process]) -> Vec<&Process> {
     let mut living = descendants(own, processes);
     if let Some(probe) = probe {

@@ -16,7 +16,7 @@ const TEXT_UNITS: u32 = 256;
 /// The last display with a port: they begin with 6000.
 const LAST_DISPLAY: u64 = 65_535 - 6_000;
 
-/// A watcher for new X windows of a program, without menus and invisible windows.
+/// A watcher for new windows of a program on an X display, without menus and invisible windows.
 #[derive(Debug)]
 pub(super) struct Windows {
     server: RustConnection,

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::ptr;
 use std::time::Duration;
 
-/// An event of a traced process, such as its exit or a system call.
+/// An event of a traced process that its tracer gets, such as the process's exit or a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// The process exited with this status.
@@ -27,7 +27,7 @@ pub(super) enum Event {
     Signal(i32),
 }
 
-/// The entry or the return of a traced system call.
+/// The entry or the return of a traced process's system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     /// The number and arguments of a call that is about to be carried out. `is_native` is false where a program of
@@ -80,7 +80,7 @@ pub(super) fn go_on(pid: i32, signal: i32, stops_at_calls: bool) {
     unsafe { libc::ptrace(request, pid, 0, i64::from(signal)) };
 }
 
-/// The outcome of polling for an event of traced processes.
+/// The outcome of polling for an event of traced processes: an event, none yet, or no processes left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// An event of the process with this id.
@@ -149,7 +149,7 @@ pub(super) fn call(pid: i32) -> Option<Call> {
     }
 }
 
-/// The reason why a tracer's wait ended.
+/// The reason why a tracer's wait ended: an event of a child, a signal that asks the tracer to end, or the time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Woken {
     /// A child has an event.

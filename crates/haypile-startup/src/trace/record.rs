@@ -22,7 +22,8 @@ const PATH_BYTES: usize = 4096;
 /// Places of the kernel's own, without files of a program or its cache.
 const APART: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// The use of one file by a traced start of a command.
+/// The use of one file by a traced start of a command: whether it was written, with its size and
+/// time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileUse {
     /// Whether the file was ever opened for writing.
@@ -36,7 +37,7 @@ pub struct FileUse {
 /// The system calls, files and folders that a traced start of a command used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallTrace {
-    /// Counts of all system calls of the start for files and folders.
+    /// The counts of all system calls on files and folders that the start made.
     pub calls: CallCounts,
     /// The number of bytes that the start read from files.
     pub read_bytes: u64,
@@ -47,7 +48,7 @@ pub struct CallTrace {
     pub files: BTreeMap<PathBuf, FileUse>,
     /// The programs that the start executed, with the number of executions of each.
     pub programs: BTreeMap<PathBuf, u64>,
-    /// Whether the start used more files or folders than the lists can hold.
+    /// Whether the traced start used more files or folders than the lists of these can hold.
     pub is_cut: bool,
 }
 
@@ -106,8 +107,8 @@ impl Recorder {
         fs::write(&self.file, text).with_context(|| self.file.display().to_string())
     }
 
-    /// Records that a traced process executes another program: the program and its loader count as
-    /// used files.
+    /// Records that a traced process begins to execute another program: the program and its loader
+    /// count as used files.
     pub(super) fn at_exec(&mut self, pid: i32) {
         self.known.insert(pid);
         self.pending.remove(&pid);
