@@ -21,8 +21,8 @@ enum RunsIn {
 }
 
 impl Running {
-    /// Runs a server on the caller's async runtime, until its receiver gets the signal to end.
-    /// Returns it with its addresses.
+    /// Runs a server on the caller's async runtime, until the server is told to end through its
+    /// receiver. Returns it with its addresses.
     pub(crate) fn on_runtime<F, A>(
         serve: impl FnOnce(oneshot::Receiver<()>) -> io::Result<(F, A)>,
     ) -> io::Result<(Self, A)>
@@ -36,8 +36,8 @@ impl Running {
         Ok((Self(Some(RunsIn::Task { end, task })), addresses))
     }
 
-    /// Runs a server on a separate thread with its own async runtime, until its receiver gets the
-    /// signal to end. Returns the server with its addresses.
+    /// Runs a server on a separate thread with its own async runtime, until it is told to end
+    /// through its receiver. Returns the server with its addresses.
     pub(crate) fn in_thread<F, A>(
         name: &str,
         serve: impl FnOnce(oneshot::Receiver<()>) -> io::Result<(F, A)>,

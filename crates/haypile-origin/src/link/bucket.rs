@@ -9,7 +9,8 @@ use tokio::time::{Instant, sleep_until};
 /// link does not idle while a connection is woken up.
 const LEAD: Duration = Duration::from_millis(2);
 
-/// The schedule by which all connections share the rate of an emulated link.
+/// The schedule by which all connections over an emulated link share the link's rate (bits per second) in one
+/// direction.
 #[derive(Debug)]
 pub(super) struct Bucket {
     bits_per_second: Option<u64>,
@@ -40,7 +41,7 @@ impl Bucket {
         Self { bits_per_second, schedule: Mutex::new(Schedule { free: None, carry: 0 }) }
     }
 
-    /// Waits until some bytes, which arrived at the link at the time `arrival`, may pass it.
+    /// Waits until some bytes, which arrived at the emulated link at the time `arrival`, may pass the link at its rate.
     pub(super) async fn turn(&self, bytes: usize, arrival: Instant) -> Turn {
         let Some(rate) = self.bits_per_second else { return Turn { at: arrival, end: arrival } };
         let mut schedule = self.schedule.lock().await;

@@ -39,8 +39,8 @@ impl Chance {
         }
     }
 
-    /// Returns the delay of the next bytes on the link in one direction: half a round trip, jitter,
-    /// and what the losses of their packets add.
+    /// Returns the delay of the next bytes on the link in one direction: half a round trip, random
+    /// jitter, and what the losses of their packets add.
     pub(super) fn next(&mut self, bytes: usize) -> Duration {
         let packets = bytes.div_ceil(PACKET_BYTES).max(1) as u64;
         let first = self.packets;

@@ -27,7 +27,7 @@ pub(super) struct Direction<'a> {
     pub(super) chance: Chance,
     /// The number of bytes of all connections that have passed the link in this direction.
     pub(super) passed: &'a AtomicU64,
-    /// The largest number of bytes that pass the link at once.
+    /// The largest number of bytes that pass the emulated link at once, as one unit of its rate.
     pub(super) quantum: usize,
     /// The memory for the connection's bytes in transit in this direction, in bytes.
     pub(super) queue_bytes: usize,
@@ -35,7 +35,8 @@ pub(super) struct Direction<'a> {
     pub(super) opens: Instant,
 }
 
-/// The way in which one direction of a connection over a link ended.
+/// The way in which one direction of a connection over a link ended: by its sender's end, or by an
+/// error of one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DirectionEnd {
     /// The sender has ended its stream, and the receiver has been told.

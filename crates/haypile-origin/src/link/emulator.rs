@@ -83,8 +83,8 @@ impl LinkEmulator {
         self.addresses.plain
     }
 
-    /// Returns the address of the link for connections with the delay of a TLS 1.3 handshake: one
-    /// round trip more. The transmitted bytes are the same as without TLS.
+    /// Returns the address of the link for connections that get the delay of a TLS 1.3 handshake:
+    /// one round trip more. The transmitted bytes are the same as without TLS.
     pub fn tls_address(&self) -> SocketAddr {
         self.addresses.tls
     }

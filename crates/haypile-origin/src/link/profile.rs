@@ -95,7 +95,7 @@ impl LinkProfile {
         })
     }
 
-    /// Returns the properties of a link with unlimited rates, and without delay and loss.
+    /// Returns the properties of a link that changes nothing: with unlimited rates, and without delay and loss.
     pub fn unshaped() -> Self {
         Self::named("unshaped").expect("a name of the table")
     }

@@ -55,7 +55,8 @@ pub struct Link {
     ended_connections: AtomicU64,
 }
 
-/// The way in which a connection over a link ended.
+/// The way in which a connection over a link ended: by both sides in order, or by an error of one
+/// side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelayEnd {
     /// Both directions have ended in order, and both streams are shut down.
@@ -104,7 +105,8 @@ impl Link {
         self.relay_since(Instant::now(), client, origin, round_trips).await
     }
 
-    /// Relays a connection over the link until it ends; the client opened it at the time `start`.
+    /// Relays a connection over the link until it ends; the client opened it at the time `start`,
+    /// from which the handshake counts.
     pub(super) async fn relay_since<C, O>(
         &self,
         start: Instant,

@@ -11,7 +11,7 @@ const PART_BYTES: usize = 64 << 10;
 /// The period of generated bodies: prime, so that no part of a usual length is like the next.
 const PERIOD: usize = 251;
 
-/// The bytes of a reply's body: stored, generated or made by a function.
+/// A source of the bytes of a reply's body: stored, generated or made by a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodySource(Source);
 
@@ -76,7 +76,7 @@ impl BodySource {
         }
     }
 
-    /// Returns a body whose bytes are in memory if a function makes them, by calling the function; otherwise the same
+    /// Returns the body with its bytes in memory if a function makes them, by calling the function; otherwise the same
     /// body.
     pub(super) fn made(&self) -> Self {
         let Source::Made { bytes, make } = &self.0 else { return self.clone() };

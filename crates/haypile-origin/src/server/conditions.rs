@@ -8,7 +8,7 @@ use http::header::{
 };
 use http::{HeaderMap, StatusCode};
 
-/// The part of a body that a request asks for by its `Range` field.
+/// The part of a reply's body that a request asks for by its `Range` field: all, a range, or none that exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// The whole body: the request asks for no part, or for one that need not be heeded.
@@ -19,8 +19,8 @@ pub(super) enum Part {
     NotSatisfiable,
 }
 
-/// Whether the client already has the response, according to the conditions in its request, so that the reply is a 304.
-/// Preconditions of changes are ignored: the server has no state.
+/// Whether the client already has the response, according to the conditions in its request (such as `If-None-Match`),
+/// so that the reply is a 304. Preconditions of changes are ignored: the server has no state.
 pub(super) fn is_not_modified(
     request: &HeaderMap,
     status: StatusCode,

@@ -2,7 +2,8 @@
 
 use std::ops::Sub;
 
-/// The counts of an origin server at one time, or, subtracted, between two times.
+/// The counts of requests, replies and bytes of an origin server at one time, or, subtracted,
+/// between two times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OriginCounts {

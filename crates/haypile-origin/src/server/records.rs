@@ -52,14 +52,14 @@ struct ListCounts {
     body_bytes: AtomicU64,
 }
 
-/// A request that the server has recorded: its list of replies, and its position among the requests
-/// that use that list.
+/// A request that the server has recorded, with the list of scripted replies for it, and its
+/// position among the requests that use that list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Noted {
     /// The number of earlier requests that used the same list of replies as this request.
     pub(super) before: u64,
-    /// The list of replies for the request; `None` for the common list, of requests without their
-    /// own list.
+    /// The list of scripted replies for the request; `None` for the common list, of requests to
+    /// paths without their own list.
     pub(super) list: Option<ListId>,
     /// The index of the request among those that are kept.
     place: Option<usize>,
@@ -72,7 +72,8 @@ impl Records {
         Self { kept: script.kept, paths, hosts, lists, ..Self::default() }
     }
 
-    /// Records a request whose head was received; `list` is the list from which its reply is taken.
+    /// Records a request whose head was received; `list` is the list of scripted replies from which
+    /// its reply is taken.
     pub(super) fn note(&self, list: Option<ListId>, path: &str, head: &Bytes) -> Noted {
         if list.is_none() {
             let mut others = self.others.lock();

@@ -52,7 +52,7 @@ pub enum Framing {
     Close,
 }
 
-/// The way in which a connection continues or ends after a reply.
+/// The way in which a connection continues or ends after a reply, such as being kept open or reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
     /// The connection waits for the next request, unless the client does not want that.
@@ -129,8 +129,8 @@ impl Reply {
         Self { ending, ..self }
     }
 
-    /// Sends only the first `body_bytes` of the body without marking its end, and then ends the
-    /// connection as `ending` says.
+    /// Makes the reply send only the first `body_bytes` of its body without marking the end, and
+    /// then end the connection as `ending` says.
     #[must_use]
     pub fn cut_after(self, body_bytes: u64, ending: Ending) -> Self {
         Self { cut_after: Some(body_bytes), ending, ..self }
@@ -164,7 +164,7 @@ impl Reply {
         self
     }
 
-    /// Returns the head and the range of the body that the reply sends for this request.
+    /// Returns what the reply sends for this request: the head and the range of the body.
     pub(super) fn to(&self, request: &RequestHead) -> Transmission {
         let sent = |status, head, body| Transmission {
             status,

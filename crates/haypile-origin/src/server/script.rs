@@ -21,11 +21,11 @@ pub struct Script {
     pub(super) is_http2: bool,
 }
 
-/// The index of a list of replies in a script.
+/// The index of a list of scripted replies among all lists of an origin server's script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ListId(pub(super) usize);
 
-/// The choice of what a server records of requests: numbers, heads or bodies.
+/// The choice of what an origin server records of requests: their number, heads or bodies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kept {
     /// Only the numbers of requests: the server's memory does not grow with the requests, but for a
@@ -80,7 +80,7 @@ impl Script {
         self
     }
 
-    /// Sets what the server records of requests.
+    /// Sets what the server records of requests: their number, heads or bodies.
     #[must_use]
     pub fn keep(self, kept: Kept) -> Self {
         Self { kept, ..self }
@@ -97,7 +97,7 @@ impl Script {
         Self { is_http2: true, ..self }
     }
 
-    /// Returns the list of replies for a request; `None` for the common list.
+    /// Returns the list of scripted replies for a request with this host and path; `None` for the common list.
     pub(super) fn find(&self, host: Option<&str>, path: &str) -> Option<ListId> {
         let paths = host.and_then(|host| self.hosts.get(host));
         let found = paths.and_then(|paths| paths.get(path));
@@ -109,7 +109,8 @@ impl Script {
         self.lists.len()
     }
 
-    /// Returns the reply to a request before which this number of requests used the same list.
+    /// Returns the scripted reply to a request, given the number of earlier requests that used the same list of
+    /// replies.
     pub(super) fn reply(&self, list: Option<ListId>, before: u64) -> &Reply {
         let replies = &self.lists[list.map_or(0, |list| list.0)];
         let place = usize::try_from(before).unwrap_or(usize::MAX);
