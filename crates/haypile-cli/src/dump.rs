@@ -177,7 +177,9 @@ fn describe(error: &serde_json::Error) -> anyhow::Error {
     let place = format!(" at line {} column {}", error.line(), error.column());
     let text = error.to_string();
     match text.strip_suffix(&place) {
-        Some(text) => anyhow!("the JSON text is wrong: {text} at column {}", error.column()),
+        Some(text) => {
+            anyhow!("the JSON text of the line is wrong: {text} at column {}", error.column())
+        }
         None => anyhow!(text),
     }
 }
@@ -248,10 +250,10 @@ mod tests {
     #[test]
     fn errors_name_what_is_wrong() {
         for (line, message) in [
-            ("", "the JSON text is wrong: EOF while parsing a value at column 0"),
+            ("", "the JSON text of the line is wrong: EOF while parsing a value at column 0"),
             (
                 r#"{"key":"k","value":"v""#,
-                "the JSON text is wrong: EOF while parsing an object at column 22",
+                "the JSON text of the line is wrong: EOF while parsing an object at column 22",
             ),
             ("{}", "an entry of a dump needs the field key or key_base64"),
             (r#"{"key":"k"}"#, "an entry of a dump needs the field value or value_base64"),
@@ -262,8 +264,8 @@ mod tests {
             (r#"{"key":"k","value_base64":"a"}"#, "value_base64 is not base64"),
             (
                 r#"{"key":"k","value":"v","ttl_ms":0}"#,
-                "the JSON text is wrong: ttl_ms is 0; expected at least 1, or null for never at column \
-                 34",
+                "the JSON text of the line is wrong: ttl_ms is 0; expected at least 1, or null for \
+                 never at column 34",
             ),
         ] {
             assert_eq!(error_of(line), message);

@@ -99,9 +99,12 @@ pub(crate) fn open_with_origin(
     if trace.requests() == 0 {
         match trace.sample_of() {
             Some(sample) => {
-                bail!("{name}: a sample of {} of the keys contains no request", sample.rate())
+                bail!(
+                    "{name}: a sample of {} of the keys contains no request; take a larger sample",
+                    sample.rate()
+                )
             }
-            None => bail!("{name} contains no request"),
+            None => bail!("the trace {name} contains no request; name another file"),
         }
     }
     if let Some(sizes) = &reading.assume_size {

@@ -64,8 +64,16 @@ fn a_server_s_pages_are_cached_as_they_say() {
     for (path, number, status) in [
         ("/news", 0, "fwd=uri-miss; fwd-status=200; stored"),
         ("/news", 0, "hit; ttl="),
-        ("/account", 1, "fwd=uri-miss; fwd-status=200; detail=\"the response is private\""),
-        ("/account", 2, "fwd=uri-miss; fwd-status=200; detail=\"the response is private\""),
+        (
+            "/account",
+            1,
+            "fwd=uri-miss; fwd-status=200; detail=\"not stored: the response is private",
+        ),
+        (
+            "/account",
+            2,
+            "fwd=uri-miss; fwd-status=200; detail=\"not stored: the response is private",
+        ),
     ] {
         let answer = get(&address, path);
         assert!(answer.ends_with(&format!("\r\n\r\npage {number}\n")), "{answer}");

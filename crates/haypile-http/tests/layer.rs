@@ -117,7 +117,9 @@ async fn what_is_not_cached_says_why() {
     let mut service = CacheLayer::server(cache()).layer(Echo::default());
     let (_, _, status) = ask(&mut service, request("/", "a")).await;
     assert!(
-        status.contains("it has neither a lifetime (max-age, Expires) nor a validator"),
+        status.contains(
+            "not stored: the response has neither a lifetime (max-age, Expires) nor a validator"
+        ),
         "{status}"
     );
 }

@@ -66,7 +66,7 @@ pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> anyhow::Result<
         let order = serde_json::from_str(&order).with_context(|| format!("unknown '{order}'"))?;
         match order {
             Order::Load(page) if page >= site.pages.len() => {
-                bail!("the site has no page with the number {page}")
+                bail!("the site has no page with the number {page}; its pages are numbered from 0")
             }
             Order::Load(page) => {
                 let cpu_ns = SystemMeter.cpu_ns();

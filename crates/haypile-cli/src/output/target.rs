@@ -16,7 +16,11 @@ pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
     if let Some(directory) = directory
         && !directory.is_dir()
     {
-        bail!("{}: the directory {} does not exist", path.display(), directory.display());
+        bail!(
+            "{}: the directory {} does not exist; create it, or name another",
+            path.display(),
+            directory.display()
+        );
     }
     Ok(())
 }

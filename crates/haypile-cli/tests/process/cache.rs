@@ -411,8 +411,11 @@ fn a_bad_line_is_named_and_what_is_before_it_loaded() {
     let large = format!("{{\"key\":\"l\",\"value\":\"{}\"}}", "x".repeat(MAX_VALUE_BYTES));
     let long = format!("{{\"key\":\"l\",\"value\":\"{}\"}}", "x".repeat(7 * MAX_VALUE_BYTES));
     for (bad, expected) in [
-        ("prose", "the JSON text is wrong: expected value at column 1"),
-        ("{\"key\":\"k\",\"val", "the JSON text is wrong: EOF while parsing a string at column 15"),
+        ("prose", "the JSON text of the line is wrong: expected value at column 1"),
+        (
+            "{\"key\":\"k\",\"val",
+            "the JSON text of the line is wrong: EOF while parsing a string at column 15",
+        ),
         ("{\"key\":\"k\"}", "an entry of a dump needs the field value or value_base64"),
         (&large, "a value of 1048448 bytes is too large: under this key memory:"),
         (&long, "the line exceeds 6684"),

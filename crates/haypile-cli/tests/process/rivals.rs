@@ -161,7 +161,7 @@ fn targets_are_made_once_and_what_came_of_it_is_said() {
     assert_eq!(output.status.code(), Some(FAILURE));
     assert_eq!(text(output.stdout), format!("make -C {root} bad\nit is bad\nmake -C {root} all\n"));
     let message = text(output.stderr);
-    let end = "haypile: make failed for bad; its output above names the cause\n";
+    let end = "haypile: make could not install bad; its output above names the cause\n";
     assert!(message.ends_with(end), "{message}");
 }
 

@@ -338,7 +338,9 @@ impl Fetch {
     ) -> Option<Refusal> {
         let news = (response.status, &response.headers);
         if !self.cache.learn_anew(&self.parts, &self.name, news).await {
-            return Some(Refusal::of_request("its No-Vary-Search is not that of its path"));
+            return Some(Refusal::of_request(
+                "not stored: the response's No-Vary-Search is not that of its path",
+            ));
         }
         self.cache.refusal(&self.parts, response, length, received)
     }
@@ -502,7 +504,7 @@ impl Fetch {
         remove_hop_by_hop(&mut whole.headers);
         let kept = match (refusal, begun) {
             (Some(refusal), _) => Err(refusal),
-            (None, None) => Err(Refusal::of_request("the store does not answer")),
+            (None, None) => Err(Refusal::of_request("not stored: the store does not answer")),
             (None, Some(begun)) => {
                 let cache = &self.cache;
                 let selection = cache.inner.rules.selection();
@@ -512,7 +514,7 @@ impl Fetch {
                 let mut one = alone(&self.name, cache.stored(&self.name, head, body, begun.number));
                 let room = room_for_body(&one).filter(|room| *room >= MOST_REFERENCE_BYTES);
                 room.map(|room| (begun, one.responses.swap_remove(0), room))
-                    .ok_or(Refusal::of_all("its head is too long"))
+                    .ok_or(Refusal::of_all("not stored: the response's head is too long"))
             }
         };
         let (begun, with_head, room) = match kept {
@@ -632,7 +634,7 @@ impl HttpCache {
     ) -> Option<Refusal> {
         let rules = &self.inner.rules;
         if response.extensions.get::<FollowedRedirect>().is_some() {
-            return Some(Refusal::of_request("the client followed a redirect"));
+            return Some(Refusal::of_request("not stored: the client followed a redirect"));
         }
         if let Err(reason) = rules.may_store(parts, response) {
             return Some(Refusal {
@@ -641,22 +643,28 @@ impl HttpCache {
             });
         }
         if rules.groups(&response.headers).len() > MOST_GROUPS {
-            return Some(Refusal::of_all(format!("it is in more than {MOST_GROUPS} groups")));
+            return Some(Refusal::of_all(format!(
+                "not stored: the response is in more than {MOST_GROUPS} groups"
+            )));
         }
         if !rules.is_useful(response, received) {
             let lifetime = rules.lifetime(response.status, &response.headers, received);
             return Some(Refusal::of_all(match lifetime {
-                Lifetime::Unknown => "it has neither a lifetime (max-age, Expires) nor a validator",
-                _ => "it is stale at once, and has no validator",
+                Lifetime::Unknown => {
+                    "not stored: the response has neither a lifetime (max-age, Expires) nor a validator"
+                }
+                _ => "not stored: the response is stale at once, and has no validator",
             }));
         }
         let is_marked = response.extensions.get::<CloseDelimited>().is_none();
         if !is_marked && !rules.stores_close_delimited {
-            return Some(Refusal::of_all("its end is not marked"));
+            return Some(Refusal::of_all("not stored: the end of the response is not marked"));
         }
         let largest = self.inner.largest_body;
         let is_too_large = length.is_some_and(|length| length > largest);
-        is_too_large.then(|| Refusal::of_all(format!("it is larger than {largest} bytes")))
+        is_too_large.then(|| {
+            Refusal::of_all(format!("not stored: the response is larger than {largest} bytes"))
+        })
     }
 
     /// Writes into an entry what a request came to that was sent at this time.

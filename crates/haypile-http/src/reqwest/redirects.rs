@@ -13,7 +13,9 @@ const FOR_ONE_ORIGIN: [HeaderName; 5] =
 
 /// The error of a request that was redirected too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the request was redirected more than {0} times")]
+#[error(
+    "the request was redirected more than {0} times, the limit; the redirects may lead in a circle"
+)]
 pub struct TooManyRedirects(pub usize);
 
 /// The policy of following redirects: the number that a request has followed, and the largest

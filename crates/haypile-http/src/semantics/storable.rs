@@ -20,42 +20,54 @@ use super::vary::Variant;
 #[non_exhaustive]
 pub enum NotStored {
     /// Responses to this method are not stored.
-    #[error("responses to this method are not stored")]
+    #[error("not stored: only responses to GET are stored, and some to POST")]
     Method,
     /// The status is not final, or is about a stored response or a part of one.
-    #[error("responses with this status are not stored")]
+    #[error(
+        "not stored: by its status, the response is not a whole, final one (such as 206 or 304)"
+    )]
     Status,
     /// The request's own range or condition makes the answer: it is none to others.
-    #[error("the response is to a request with a range or a condition")]
+    #[error("not stored: the response answers a range or a condition that only its request has")]
     Conditional,
     /// The status is not understood, and the response demands that it is.
-    #[error("the response has must-understand and an unknown status")]
+    #[error(
+        "not stored: the response has must-understand, and a status that the cache does not understand"
+    )]
     NotUnderstood,
     /// The request forbids it.
-    #[error("the request says no-store")]
+    #[error("not stored: the request says no-store")]
     RequestNoStore,
     /// The response forbids it.
-    #[error("the response says no-store")]
+    #[error("not stored: the response says no-store")]
     NoStore,
     /// The response is for one user.
-    #[error("the response is private")]
+    #[error("not stored: the response is private, and the cache is shared by several users")]
     PrivateResponse,
     /// The request had credentials, and the response does not permit to share it.
-    #[error("the request had Authorization, and the response does not allow sharing")]
+    #[error(
+        "not stored: the request had Authorization, and the response does not allow sharing, such as by public"
+    )]
     Authorization,
     /// The response sets a cookie for one user.
-    #[error("the response sets a cookie for one user")]
+    #[error(
+        "not stored: the response sets a cookie for one user, and the cache is shared by several"
+    )]
     SetCookie,
     /// The response answers no other request.
-    #[error("the Vary of the response is * or invalid")]
+    #[error(
+        "not stored: the Vary of the response is * or invalid, so that it answers no other request"
+    )]
     Vary,
     /// The request had a cookie or credentials, and the response does not say for how long it is fresh.
     #[error(
-        "the request had a cookie or Authorization, and the response has no lifetime of its own"
+        "not stored: the request had a cookie or Authorization, and the response states no lifetime, such as max-age"
     )]
     Personal,
     /// Neither the response nor its status permits its reuse.
-    #[error("the response has neither a lifetime nor a status with a heuristic one")]
+    #[error(
+        "not stored: the response states no lifetime, such as max-age, and its status does not permit to guess one"
+    )]
     NoFreshness,
 }
 

@@ -137,7 +137,7 @@ async fn larger_bodies_pass_unstored() {
             assert_eq!(answer.is_hit(), is_hit);
             assert!(answer.body == long_body(answer.body.len()));
         }
-        let detail = "it is larger than 100000 bytes";
+        let detail = "not stored: the response is larger than 100000 bytes";
         assert!(!has_length || !bench.get(URL).await.cache_status().contains(detail));
     }
 }

@@ -238,9 +238,17 @@ async fn a_page_that_says_its_lifetime_itself_is_for_all() {
 #[tokio::test]
 async fn a_page_that_is_not_stored_says_what_is_missing() {
     for (fields, asked, missing) in [
-        (&[][..], &[][..], "it has neither a lifetime (max-age, Expires) nor a validator"),
-        (&[("cache-control", "max-age=0")], &[], "it is stale at once, and has no validator"),
-        (OLD, &[("cookie", "a=b")], "the request had a cookie or Authorization, and the response"),
+        (
+            &[][..],
+            &[][..],
+            "not stored: the response has neither a lifetime (max-age, Expires) nor a validator",
+        ),
+        (
+            &[("cache-control", "max-age=0")],
+            &[],
+            "not stored: the response is stale at once, and has no validator",
+        ),
+        (OLD, &[("cookie", "a=b")], "not stored: the request had a cookie or Authorization"),
     ] {
         let bench = Bench::new(Script::fields(Box::leak(Box::new([fields]))));
         let answer = bench.ask(Method::GET, URL, asked).await;

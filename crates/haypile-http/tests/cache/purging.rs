@@ -483,7 +483,8 @@ async fn a_response_in_too_many_groups_is_not_stored() {
             Ok(response(200, &fields, ""))
         }));
         let first = bench.get(URL).await;
-        let says_why = first.cache_status().contains("it is in more than 256 groups");
+        let says_why =
+            first.cache_status().contains("not stored: the response is in more than 256 groups");
         assert_eq!(says_why, !is_stored, "{first:?}");
         assert_eq!(bench.get(URL).await.is_hit(), is_stored, "{number}");
         bench.cache.purge(Purge::group("g255")).await.expect("it takes note");

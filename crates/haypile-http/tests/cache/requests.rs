@@ -33,7 +33,8 @@ async fn what_may_not_be_stored_is_not_and_the_response_says_why() {
     for number in 0..2 {
         let answer = bench.get(URL).await;
         let expected =
-            "fwd=uri-miss; fwd-status=200; detail=\"the response says no-store\"".to_owned();
+            "fwd=uri-miss; fwd-status=200; detail=\"not stored: the response says no-store\""
+                .to_owned();
         assert_eq!(
             (answer.cache_status(), answer.text()),
             (&*expected, &*format!("body {number}"))
@@ -99,7 +100,8 @@ async fn a_response_with_a_head_that_has_no_room_in_an_entry_is_not_said_to_be_s
     }));
     for _ in 0..2 {
         let answer = bench.get(URL).await;
-        let expected = "fwd=uri-miss; fwd-status=200; detail=\"its head is too long\"";
+        let expected =
+            "fwd=uri-miss; fwd-status=200; detail=\"not stored: the response's head is too long\"";
         assert_eq!((answer.cache_status(), answer.text()), (expected, "body"));
     }
 }

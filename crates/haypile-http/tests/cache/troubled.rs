@@ -189,7 +189,10 @@ async fn a_store_that_fails_or_hangs_is_a_miss_and_delays_no_response_for_long()
         for _ in 0..3 {
             let answer = bench.get(URL).await;
             assert!(!answer.is_hit() && answer.body.len() == 300_000, "{trouble:?}");
-            assert!(answer.cache_status().contains("the store does not answer"), "{answer:?}");
+            assert!(
+                answer.cache_status().contains("not stored: the store does not answer"),
+                "{answer:?}"
+            );
         }
         store.set_state(State::Well);
         assert_eq!(bench.get(URL).await.body.len(), 300_000);

@@ -202,7 +202,7 @@ async fn a_body_that_only_the_connection_ends_is_passed_on_and_not_stored() {
     for expected in ["one", "two"] {
         let answer = proxy.get("/").await;
         assert!(answer.contains(expected), "{answer}");
-        assert!(answer.contains("its end is not marked"), "{answer}");
+        assert!(answer.contains("not stored: the end of the response is not marked"), "{answer}");
     }
 }
 

@@ -140,7 +140,10 @@ async fn a_body_that_only_the_connection_ends_is_not_stored() {
     let client = client(&cache());
     for _ in 0..2 {
         let response = get(&client, server.url("/")).await;
-        assert_eq!(status(&response).detail.as_deref(), Some("its end is not marked"));
+        assert_eq!(
+            status(&response).detail.as_deref(),
+            Some("not stored: the end of the response is not marked")
+        );
         assert_eq!(response.text().await.expect("a body"), "abc");
     }
 }

@@ -86,7 +86,9 @@ async fn the_cache_sees_default_headers() {
     let response = response.expect("a response");
     assert_eq!(
         status(&response).detail.as_deref(),
-        Some("the request had Authorization, and the response does not allow sharing")
+        Some(
+            "not stored: the request had Authorization, and the response does not allow sharing, such as by public"
+        )
     );
     let seen = &server.seen()[0];
     assert_eq!((seen.field("authorization"), seen.field("x-other")), ("me", "own"));

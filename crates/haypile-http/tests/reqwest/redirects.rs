@@ -44,7 +44,10 @@ async fn a_client_that_follows_redirects_itself_stores_none_of_them() {
     for _ in 0..2 {
         let response = get(&client, server.url("/a")).await;
         assert_eq!(response.url().as_str(), server.url("/b"));
-        assert_eq!(status(&response).detail.as_deref(), Some("the client followed a redirect"));
+        assert_eq!(
+            status(&response).detail.as_deref(),
+            Some("not stored: the client followed a redirect")
+        );
         assert!(!is_hit(&response) && !status(&response).is_stored);
         assert_eq!(response.text().await.expect("a body"), "b");
     }

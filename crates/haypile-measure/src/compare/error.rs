@@ -85,7 +85,7 @@ pub enum CompareError {
     /// No case has figures on both sides.
     #[error(
         "no case has samples with {metric} in both the old and the new results, so that nothing \
-         can be compared"
+         can be compared; compare another metric"
     )]
     NotMeasured {
         /// The metric.

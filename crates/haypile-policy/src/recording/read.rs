@@ -6,7 +6,9 @@ use super::{HAS_SIZE, HAS_TTL, HASH_BYTES, KIND_BITS, KNOWN_KEY, Kind, NO_EFFECT
 
 /// The error of a recording's block that is damaged: it contains bytes that no recorder writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a block of the recording is damaged")]
+#[error(
+    "a block of recorded cache operations is damaged; copy the recording again, or record again"
+)]
 pub struct Damaged;
 
 /// One cache operation as a recording contains it: its kind (such as a hit), time, key, and the size and TTL of the

@@ -38,7 +38,7 @@ pub enum ComputeError<E> {
     #[error(transparent)]
     Cache(#[from] Error),
     /// The computation failed with this error.
-    #[error("the value could not be computed: {0}")]
+    #[error("the value of a missing entry could not be computed: {0}")]
     Compute(E),
 }
 

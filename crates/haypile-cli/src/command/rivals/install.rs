@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Install) -> anyhow::Result<ExitCode> {
         }
     }
     if !failed.is_empty() {
-        bail!("make failed for {}; its output above names the cause", failed.join(", "));
+        bail!("make could not install {}; its output above names the cause", failed.join(", "));
     }
     let mut status = ExitCode::SUCCESS;
     for (rival, state) in super::states(&chosen, || false) {

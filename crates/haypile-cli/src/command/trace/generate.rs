@@ -20,7 +20,9 @@ const BLOCK_REQUESTS: u64 = 1 << 14;
 /// Executes `haypile trace generate`: generates a synthetic trace.
 pub(crate) fn run(arguments: &Generate) -> anyhow::Result<()> {
     if arguments.writes + arguments.deletes > 1.0 {
-        bail!("--writes and --deletes together exceed 100 % of the requests");
+        bail!(
+            "--writes and --deletes together exceed 100 % of the requests; make one of them smaller"
+        );
     }
     let spec = Spec {
         mixture: arguments.pattern.clone(),
@@ -48,7 +50,10 @@ pub(crate) fn run(arguments: &Generate) -> anyhow::Result<()> {
             progress.finish();
             written.with_context(|| path.display().to_string())
         }
-        _ => bail!("{}: unknown ending (known: .hpt, .csv)", path.display()),
+        _ => bail!(
+            "{}: the ending of the file to write is unknown (known: .hpt, .csv)",
+            path.display()
+        ),
     }
 }
 

@@ -89,7 +89,10 @@ impl Theme {
             }
         }
         if pictures.is_empty() {
-            bail!("the theme '{}' has no icons that can be rendered", self.name);
+            bail!(
+                "the theme '{}' has no icons that can be rendered; name another theme",
+                self.name
+            );
         }
         let found = pictures.len() as u64;
         let of_all = checksum(pictures.iter().map(|(_, picture)| picture.pixels()));

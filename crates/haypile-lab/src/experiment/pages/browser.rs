@@ -46,7 +46,7 @@ pub(super) fn find(options: &PagesOptions, host: &dyn Host) -> anyhow::Result<Ve
         match Browser::find(named) {
             Ok(browser) => found.push(browser),
             Err(BrowserError::Missing(why)) if !is_required() => {
-                host.note(&format!("a browser is not measured: {why}"));
+                host.note(&format!("the browser '{named}' is not measured: {why}"));
             }
             Err(error) => bail!("{error}"),
         }

@@ -208,8 +208,8 @@ fn one(
         let folder = options.run.absolute_directory()?;
         match super::cold::read_latency(scratch.path())? {
             Some(latency) => host.note(&format!(
-                "a read of 4 KiB at a random place of a file in {} takes {:.3} ms, if it is not in \
-                 memory",
+                "for comparison with cold starts: reading 4 KiB at a random place of a file in {} \
+                 takes {:.3} ms, if it is not in memory",
                 folder.display(),
                 latency.as_secs_f64() * 1e3
             )),

@@ -130,26 +130,26 @@ pub enum SnapshotError {
 #[non_exhaustive]
 pub enum Damage {
     /// The header differs from what was written.
-    #[error("its header does not match its checksum, so that no entry is loaded")]
+    #[error("the snapshot's header does not match its checksum, so that no entry is loaded")]
     Header,
     /// The file has no valid end, as if it was cut off.
     #[error(
-        "its end is missing, because the file was cut off or not written to the end, so that no entry is loaded"
+        "the snapshot's end is missing, because the file was cut off or not written to the end, so that no entry is loaded"
     )]
     End,
     /// The end of the file differs from what was written.
     #[error(
-        "its footer does not match its checksum or the length of the file, so that no entry is loaded"
+        "the snapshot's footer does not match its checksum or the length of the file, so that no entry is loaded"
     )]
     Footer,
     /// The table of blocks differs from what was written.
     #[error(
-        "its table of blocks does not match its checksum or the blocks, so that no entry is loaded"
+        "the snapshot's table of blocks does not match its checksum or the blocks, so that no entry is loaded"
     )]
     Table,
     /// A block differs from what was written. The others are not affected.
     #[error(
-        "its block at offset {offset} does not match its checksum, so that the entries of that block are not loaded"
+        "the snapshot's block at offset {offset} does not match its checksum, so that the entries of that block are not loaded"
     )]
     Block {
         /// The offset of the block, in bytes from the start of the file.

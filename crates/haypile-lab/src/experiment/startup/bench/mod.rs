@@ -80,7 +80,10 @@ impl Experiment for BenchExperiment {
             Err(error) => (error, errors),
         };
         for error in others {
-            host.note(&format!("error: a step after the measurement failed as well: {error:#}"));
+            host.note(&format!(
+                "error: writing results or cleaning up after the measurement failed as well: \
+                 {error:#}"
+            ));
         }
         Err(first)
     }

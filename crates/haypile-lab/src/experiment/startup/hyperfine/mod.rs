@@ -43,11 +43,15 @@ impl Timed {
         // They are printed in nanoseconds.
         let is_wrong = |value: &&f64| !(**value >= 0.0 && (**value * 1e9).is_finite());
         if let Some(time) = all.find(is_wrong) {
-            bail!("the file of hyperfine has a time of {time} s; a time has to be 0 or more");
+            bail!(
+                "the file of hyperfine has a time of {time} s; a time has to be 0 or more; measure \
+                 again"
+            );
         }
         if let Some(memory) = self.memory.iter().find(is_wrong) {
             bail!(
-                "the file of hyperfine has a memory use of {memory} bytes; it has to be 0 or more"
+                "the file of hyperfine has a memory use of {memory} bytes; it has to be 0 or more; \
+                 measure again"
             );
         }
         let failed =
