@@ -23,7 +23,7 @@ pub enum ColumnKind {
 pub struct Column {
     /// The storage levels of the HTTP cache: none, memory, disk or both.
     pub kind: ColumnKind,
-    /// The size of the HTTP cache's memory level in bytes, if there is one.
+    /// The size of the HTTP cache's memory level in bytes; unused without such a level.
     pub memory_bytes: u64,
     /// The size of the HTTP cache's file in bytes, if there is one.
     pub disk_bytes: u64,

@@ -125,8 +125,8 @@ pub enum MemorySource {
 pub struct StartReport {
     /// Nanoseconds from the start until the command was ready.
     pub ready_ns: u64,
-    /// The uncertainty of `ready_ns` in nanoseconds, if another command tests readiness repeatedly: the time since the
-    /// last failing test began.
+    /// The uncertainty of `ready_ns` in nanoseconds, if a readiness command of the user tests the command repeatedly:
+    /// the time since the last failing test began.
     pub ready_within_ns: Option<u64>,
     /// Processor time in nanoseconds of the commands that tested readiness, which no other figure
     /// includes.

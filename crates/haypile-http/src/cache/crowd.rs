@@ -35,8 +35,8 @@ pub enum Collapse {
     Off,
 }
 
-/// The way in which a cache treats a client's `no-cache` and `max-age=0`, which browsers send when a user reloads a
-/// page.
+/// The way in which an HTTP cache treats a client's `no-cache` and `max-age=0`, which browsers send when a user reloads
+/// a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientNoCache {
     /// Each such request goes to the origin.

@@ -84,7 +84,8 @@ pub(super) struct Leader {
     /// Whether an earlier request for the same response is still in progress, which holds the right to ask among
     /// processes.
     pub(super) is_second: bool,
-    /// Whether the request waited for another one first, so that the stored entry may have changed since it was read.
+    /// Whether the request first waited for another request to the origin, so that the stored entry may have changed
+    /// since it was read.
     pub(super) has_waited: bool,
 }
 

@@ -20,8 +20,8 @@ type Fetched = Pin<Box<dyn Future<Output = Result<Body, BodyError>> + Send>>;
 /// still the same there.
 pub(super) struct Rescue(Box<dyn FnOnce(Range<u64>) -> Fetched + Send>);
 
-/// The rest of a response body, which can be fetched from the origin if the stored rest has
-/// vanished.
+/// A source of the rest of a response body, which fetches it from the origin if the stored rest has
+/// vanished from the store.
 pub(super) struct Rest {
     rescue: Option<Rescue>,
     body: Option<Body>,

@@ -24,7 +24,8 @@ use crate::cache::BoxError;
 pub(super) struct Used(Arc<AtomicBool>);
 
 impl Used {
-    /// Records that a response has come over the connection to the origin.
+    /// Records that a response has come over this connection to the origin, which the origin may
+    /// from now on close at any time.
     pub(super) fn note(extensions: &Extensions) {
         if let Some(Self(used)) = extensions.get() {
             used.store(true, Ordering::Relaxed);

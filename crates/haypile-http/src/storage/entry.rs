@@ -29,7 +29,7 @@ pub(crate) struct Entry {
     /// The outcome of the last request for the URL if no other request can use its response: it failed, or was for one
     /// client alone.
     pub(crate) outcome: Option<Outcome>,
-    /// The variants of the URL, which are stored in separate entries.
+    /// The list of the URL's variants (responses that depend on request fields), which are stored in separate entries.
     pub(crate) variants: Variants,
     /// The stored responses of the entry, the latest first.
     pub(crate) responses: Vec<StoredResponse>,

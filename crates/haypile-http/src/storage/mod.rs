@@ -85,7 +85,7 @@ pub(crate) struct Read {
     /// The entry of the URL; `None` if there is no usable one. It is boxed because it is passed on several times for
     /// each request.
     pub(crate) entry: Option<Box<Entry>>,
-    /// The level of the store that had the entry, 0 for the fastest.
+    /// The number of the store's level that had the entry, 0 for the fastest.
     pub(crate) level: u8,
     /// The condition under which it may be replaced.
     condition: SetOptions,

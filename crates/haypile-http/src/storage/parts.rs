@@ -88,7 +88,7 @@ impl Parts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InChunk {
     pub(crate) chunks: Chunks,
-    /// The number of the chunk within the response body.
+    /// The index of the chunk among those of the response body, from 0.
     pub(crate) index: u64,
     /// The number of bytes of the chunk before the byte.
     pub(crate) skipped: usize,

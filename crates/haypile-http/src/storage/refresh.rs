@@ -19,13 +19,15 @@ pub(super) struct Refresh {
 }
 
 impl Refresh {
-    /// Creates a counter of bytes for a store of this capacity; of unknown capacity if that is `None`.
+    /// Creates a counter of the bytes written to a store of this capacity (`None` if unknown), by which the record of
+    /// purges is rewritten.
     pub(super) fn new(capacity_bytes: Option<u64>) -> Self {
         let share = capacity_bytes.map_or(MOST_BYTES, |bytes| bytes / TIMES);
         Self { after_bytes: share.clamp(1, MOST_BYTES), written_bytes: AtomicU64::new(0) }
     }
 
-    /// Counts bytes written to the store, and returns whether the record of purges should be rewritten.
+    /// Counts bytes written to the store, and returns whether the record of purges should be rewritten now, so that the
+    /// store does not evict it.
     pub(super) fn is_due_after(&self, bytes: usize) -> bool {
         let bytes = bytes as u64;
         let before = self.written_bytes.fetch_add(bytes, Ordering::Relaxed);

@@ -127,7 +127,7 @@ impl Variants {
         Some(variant_name(name, &Variant::of_fields(selection, request, fields)))
     }
 
-    /// Adds a variant to the list, and returns the hashes of those to remove in exchange: with more than
+    /// Adds a variant to the URL's list, and returns the hashes of the variants to remove in exchange: with more than
     /// [`MOST_VARIANTS`], or more bytes in all than `most`.
     pub(super) fn add(
         &mut self,

@@ -44,7 +44,7 @@ pub struct Row {
     pub outcome: Outcome,
 }
 
-/// The summary of the old or of the new samples of a case that is compared.
+/// The old or the new side of a comparison: the subject, its program, and a summary of its samples in one case.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Side {

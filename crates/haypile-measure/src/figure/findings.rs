@@ -26,7 +26,7 @@ pub struct Finding {
     pub subject: SubjectId,
     /// The names of the experiment's runs whose samples were pooled.
     pub runs: Vec<String>,
-    /// The number of samples of the subject in the case, including errors.
+    /// The number of samples (measurements) of the subject in the case, including errors.
     pub samples: usize,
     /// The number of samples that are errors; they count in no figure except counts.
     pub errors: usize,

@@ -167,7 +167,8 @@ impl Settings {
         }
     }
 
-    /// Returns the job's settings with another choice of timed operations.
+    /// Returns the job's settings with another choice of what is timed: all operations together, each by itself, or the
+    /// opening of the cache.
     #[must_use]
     pub fn with_timing(self, timing: Timing) -> Self {
         Self { timing, ..self }

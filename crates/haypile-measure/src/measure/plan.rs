@@ -37,8 +37,8 @@ pub struct Plan {
     pub warm_up: u64,
     /// The time limits of the programs that run the contenders.
     pub limits: RunnerLimits,
-    /// The working directories of the contenders, with the files that they find and leave there;
-    /// `None` if files do not matter.
+    /// The preparation and inspection of the contenders' working directories before and after each
+    /// sample; `None` if files do not matter.
     pub surroundings: Option<Box<dyn Surroundings>>,
 }
 

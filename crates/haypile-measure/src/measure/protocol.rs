@@ -21,7 +21,8 @@ const SHOWN_CHARS: usize = 80;
 pub(super) struct Work<'a> {
     /// The directory that contains the job.
     pub(super) job: &'a Path,
-    /// The working directory of the job's processes; `None` for that of this process.
+    /// The working directory of the job's processes; `None` for the working directory of this
+    /// process.
     pub(super) place: Option<&'a Path>,
     pub(super) processes: u32,
 }
@@ -38,7 +39,7 @@ pub(super) struct Done {
 pub(super) struct Ran {
     /// The results of each process of the job, in the order of their numbers.
     pub(super) done: Vec<Done>,
-    /// Other work on the machine during the job.
+    /// Other work on the machine while the processes of the job ran, which can disturb their times.
     pub(super) load: Load,
 }
 

@@ -69,8 +69,8 @@ impl Sample {
         load.and_then(|load| load.waited_ns).unwrap_or(0)
     }
 
-    /// Returns the times that the runner reported as a share of the times that the laboratory
-    /// measured, the smaller share of wall and processor time; `None` if nothing confirms them.
+    /// Returns the share of the laboratory's own measured times that the runner reported, the smaller one of wall and
+    /// processor time; `None` if the laboratory measured none.
     pub(crate) fn confirmed_share(&self) -> Option<f64> {
         let load = self.load.as_ref()?;
         let seen_cpu_ns = load.seen_cpu_ns?;

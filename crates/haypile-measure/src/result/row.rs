@@ -76,8 +76,8 @@ pub struct Sample {
     /// The wall time in nanoseconds of the sample's slowest process, from the start signal to the end of its last
     /// thread.
     pub wall_ns: u64,
-    /// The processor time of all processes of the subject in nanoseconds, in user space and in the kernel, without a
-    /// server's.
+    /// The processor time of all processes of the subject (cache under test) in nanoseconds, in user space and in the
+    /// kernel, without a server's.
     pub cpu_ns: u64,
     /// The processor time of the cache's server during the sample in nanoseconds; `None` if the cache does not have a
     /// server.
@@ -163,7 +163,8 @@ pub struct SubjectId {
     pub program: String,
 }
 
-/// The latencies of single operations of one kind, in nanoseconds. Reading the clock is included.
+/// The latencies of single cache operations of one kind (such as reads) in a sample, in nanoseconds. Reading the clock
+/// is included.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// The number of single operations whose latency was measured.

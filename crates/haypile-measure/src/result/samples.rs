@@ -27,8 +27,8 @@ pub struct CaseKey<'a> {
     parameters: BTreeMap<&'a str, String>,
 }
 
-/// The run of an experiment and the block (round) in which a sample was measured. Samples of the same block were
-/// measured side by side.
+/// The name of the run of an experiment, and the number of the block (round) in it, in which a sample was measured.
+/// Samples of the same block were measured side by side.
 pub type Place<'a> = (&'a str, u64);
 
 /// One value (such as a cost) for each run and block (round), computed from the samples that were measured in it.

@@ -111,7 +111,7 @@ pub struct Rival {
 }
 
 impl Rival {
-    /// Returns the name of the rival, which is that of its folder.
+    /// Returns the name of the rival (another cache), which is that of its folder.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -132,7 +132,7 @@ impl Rival {
         Runner::rival(self.manifest.program_in(&self.checkout, target.as_deref().map(Path::new)))
     }
 
-    /// Returns the shell command that installs the rival, for people.
+    /// Returns the shell command that installs the rival (another cache), for people.
     pub fn how_to_get(&self) -> String {
         let install = format!("haypile rivals install {}", self.name);
         match &*self.manifest.debian {

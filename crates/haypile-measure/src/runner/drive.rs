@@ -116,8 +116,8 @@ impl<'job> Lane<'job> {
         }
     }
 
-    /// Performs the operations of one thread of a job on the cache, which are valid; none of them
-    /// affects the whole cache.
+    /// Performs the operations of one thread of a job on the cache; they have been checked, and
+    /// none of them affects the whole cache.
     pub(super) fn drive<P: Probe>(
         &mut self,
         words: &[u32],

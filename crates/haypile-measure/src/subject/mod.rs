@@ -34,8 +34,8 @@ pub struct Room {
     pub capacity_entries: u64,
     /// The number of processes that use the cache at once: at least 1.
     pub processes: u32,
-    /// The state of the subject's files in the working directory before it is opened, such as a cache that exists
-    /// already.
+    /// The state of the working directory before the subject (cache) is opened in it: without a cache, or with an
+    /// existing one.
     pub found: Found,
     /// The HTTP origin server of a subject that is an HTTP cache; `None` for other caches.
     pub origin: Option<JobOrigin>,

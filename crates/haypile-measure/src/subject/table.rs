@@ -12,7 +12,7 @@ pub struct Kind {
     pub name: &'static str,
     /// The syntax of the subject's name and options, such as `memory:OPTIONS`.
     pub usage: &'static str,
-    /// A description of the kind of subject, in a few words.
+    /// A description of the kind of subject (cache) in a few words, for people.
     pub help: &'static str,
     /// The programming language that the cache is used from.
     pub language: &'static str,

@@ -23,7 +23,7 @@ pub(super) struct TestContext<'a> {
     pub(super) place: PathBuf,
     pub(super) watcher: &'a dyn Watcher,
     pub(super) tally: Mutex<Tally>,
-    /// The number of operations of writer processes that were acknowledged.
+    /// The number of cache operations that the torture's writer processes reported as done.
     pub(super) operations: AtomicU64,
     pub(super) written_bytes: AtomicU64,
     /// Whether all processes of the torture case should end.

@@ -25,7 +25,8 @@ pub(super) struct Tally {
     pub(super) crashed: u64,
     pub(super) hung: u64,
     pub(super) opens: u64,
-    /// The number of reads in the fixed mix of operations, from which the hit ratio is computed.
+    /// The number of reads that the torture's processes did in their fixed mix of operations, from
+    /// which the hit ratio is computed.
     pub(super) reads: u64,
     pub(super) hits: u64,
     /// The number of operations on the cache that took longer than 0.1 s.
@@ -119,7 +120,8 @@ impl Tally {
         }
     }
 
-    /// Returns the hit ratio of the reads in the fixed mix of operations; `None` without reads.
+    /// Returns the hit ratio of the reads that the torture's processes did in their fixed mix of
+    /// operations; `None` without reads.
     pub(super) fn hit_ratio(&self) -> Option<f64> {
         (self.reads > 0).then(|| self.hits as f64 / self.reads as f64)
     }
@@ -146,7 +148,8 @@ impl Tally {
         Some(format!("{}; {}", parts.join(", "), self.findings.join("; ")))
     }
 
-    /// Returns the counts that only the case `invalidate` has, by name, for a result row.
+    /// Returns the counts (such as stale reads) that only the torture case `invalidate` has, by
+    /// name, for a result row.
     pub(super) fn removals(&self) -> BTreeMap<String, u64> {
         let counts = [
             ("stale", self.stale),

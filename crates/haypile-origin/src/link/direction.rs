@@ -31,7 +31,8 @@ pub(super) struct Direction<'a> {
     pub(super) quantum: usize,
     /// The memory for the connection's bytes in transit in this direction, in bytes.
     pub(super) queue_bytes: usize,
-    /// The time from which the connection transmits bytes, after its handshake.
+    /// The time from which the connection transmits bytes over the link, after the emulated
+    /// handshake.
     pub(super) opens: Instant,
 }
 

@@ -34,8 +34,8 @@ pub(super) struct Known {
     pub(super) flags: Option<usize>,
 }
 
-/// Returns the purpose of a system call and the argument with its file, by its number; `None` if it
-/// is not counted.
+/// Returns the purpose of a system call and its argument that names the file, by the call's number; `None` if such
+/// calls are not counted.
 pub(super) fn known(number: i64) -> Option<Known> {
     use Kind::{List, Open, Read, Stat};
     use Subject::{At, Descriptor, Path};

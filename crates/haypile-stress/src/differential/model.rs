@@ -177,7 +177,7 @@ impl Model {
         self.expired = 0;
     }
 
-    /// Records in the model that any entry may have been evicted.
+    /// Records in the model that the cache may have evicted any entry.
     pub(super) fn doubt_all(&mut self) {
         for entry in self.entries.values_mut() {
             entry.is_certain = false;
@@ -193,7 +193,8 @@ impl Model {
         }
     }
 
-    /// Records in the model whether a snapshot, from which all entries come, is completely loaded.
+    /// Records in the model of the cache whether the snapshot (saved entries), from which all entries come, is
+    /// completely loaded.
     pub(super) fn load(&mut self, is_done: bool) {
         for entry in self.entries.values_mut() {
             entry.is_loading = !is_done;

@@ -141,7 +141,7 @@ pub(super) enum Condition {
     Cas(KnownVersion),
 }
 
-/// A choice of a key's version for an operation: the latest one read, an earlier one, or an
+/// A choice of a key's version for a compare-and-swap: the latest one read, an earlier one, or an
 /// invented one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KnownVersion {

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Counts of the operations of a differential test's runs, by their outcomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Tally {
-    /// The number of operations that were performed.
+    /// The number of operations on the cache that the runs performed.
     pub(crate) operations: u64,
     /// The number of reads that found a value.
     pub(crate) hits: u64,

@@ -29,7 +29,8 @@ pub(super) const NEVER_US: u64 = u64::MAX;
 /// entry is present.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
-    /// The number of the key's write or deletion that made the state; 0 before the first.
+    /// The number of the key's write or deletion, counted from 1, that made the state; 0 before the
+    /// first.
     pub(super) sequence: u64,
     pub(super) is_there: bool,
 }

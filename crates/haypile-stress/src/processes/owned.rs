@@ -242,7 +242,7 @@ impl Thread<'_> {
         Ok(())
     }
 
-    /// Sets a new TTL for a key that only this thread writes.
+    /// Sets a new TTL for the cache entry of a key that only this thread writes.
     pub(super) fn touch(&mut self) -> io::Result<()> {
         let key = self.own_key();
         let before = self.shared.ledger.read(key)?;

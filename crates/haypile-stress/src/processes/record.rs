@@ -24,7 +24,7 @@ pub(super) enum Name {
 }
 
 impl Name {
-    /// Returns the bytes of the named key.
+    /// Returns the bytes of the key with this name, as the cache gets them.
     pub(super) fn key(self) -> Vec<u8> {
         match self {
             // Of many lengths.

@@ -32,7 +32,7 @@ pub const OURS: [&str; 4] = ["file", "files", "memcached", "redis"];
 /// The names of those caches in [`OURS`] that are servers.
 pub const SERVERS: [&str; 2] = ["memcached", "redis"];
 
-/// Opens one of the caches in [`OURS`] for a process of the torture.
+/// Opens, for a process of the torture, one of the caches of this engine that [`OURS`] names.
 ///
 /// # Errors
 ///

@@ -38,7 +38,7 @@ impl Role {
 pub struct Orders {
     /// The role of the process in the torture, such as a writer.
     pub role: Role,
-    /// The directory that contains the cache.
+    /// The directory that contains the tortured cache, which all processes of the torture use.
     pub path: PathBuf,
     /// The seed of the process's random operations on the cache.
     pub seed: u64,

@@ -49,7 +49,7 @@ pub enum SiteBody {
 /// The description of a generated body that is a valid file and loads other files (its children).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TypedBody {
-    /// The file format of the body.
+    /// The file format (such as HTML) of the generated body.
     pub format: BodyFormat,
     /// The size of the body in bytes, from [`Self::min_bytes`] to [`MAX_BODY_BYTES`]; comments, or
     /// the format's equivalent, fill it up to this size.

@@ -47,8 +47,7 @@ impl KindCounts {
         Self(counts)
     }
 
-    /// Returns the number of resources of each kind that all pages of a generated site share, of
-    /// these of one page.
+    /// Returns how many of one page's resources of each kind all pages of a generated site share.
     pub(super) fn shared(&self) -> Self {
         let mut shared = [0; 6];
         for (index, shared) in shared.iter_mut().enumerate() {

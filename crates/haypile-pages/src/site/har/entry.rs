@@ -32,7 +32,7 @@ pub(super) struct HarEntry {
 /// A request and its response in a HAR file.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    /// The URL of the recorded request, in the normal form of resources.
+    /// The URL of the recorded request, normalized as the URLs of a site's resources are.
     pub(super) url: String,
     pub(super) status: u16,
     pub(super) kind: ResourceKind,

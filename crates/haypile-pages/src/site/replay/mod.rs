@@ -51,7 +51,7 @@ pub struct Reach {
 pub struct Replay {
     /// The site that browsers load. All of its bodies are typed or encoded.
     pub site: Site,
-    /// The differences between the site that browsers load and the recording.
+    /// Counts of the differences between the site that browsers load and the recording.
     pub counts: ReplayCounts,
 }
 
