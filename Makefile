@@ -330,6 +330,7 @@ rivals-test: $(PYPI_RIVALS) $(HAYPILE_PYTHON) $(HAYPILE_PERL) $(if $(wildcard $(
 	python3 -B rivals/python/test_measure.py --quiet
 	python3 -B rivals/necko/test_necko.py --quiet
 	python3 -B rivals/firefox/test_firefox.py --quiet
+	python3 -B rivals/firefox/test_lists.py --quiet
 	python3 -B rivals/conformance/test_runners.py --quiet
 
 # In the browser of the system; without one it is skipped, and a line says how to get it;

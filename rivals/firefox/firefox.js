@@ -1,15 +1,10 @@
 /* The loader's part inside of the browser: one script in its privileged context, which loads pages in a tab and notes
- * what each of their requests came to. run.py defines it behind necko.js, whose settings, flush and storages it has. */
+ * what each of their requests came to. run.py defines it behind necko.js, whose settings, flush and storages it has, and
+ * responses.js. */
 
 const OPENED = "http-on-opening-request";
 /* Announced for the target of a redirect as well, and later. */
 const MODIFIED = "http-on-modify-request";
-/* What a response is, by the topic under which the browser announces it. */
-const ANSWERED = {
-  "http-on-examine-response": "network",
-  "http-on-examine-cached-response": "cache",
-  "http-on-examine-merged-response": "revalidated",
-};
 const STOPPED = "http-on-stop-request";
 const FAILED = "http-on-failed-opening-request";
 const TOPICS = [OPENED, MODIFIED, ...Object.keys(ANSWERED), STOPPED, FAILED];
@@ -19,14 +14,6 @@ const EMPTIED = "haypile:emptied";
 
 const partition = partitionKey => Services.loadContextInfo.custom(false, { partitionKey });
 const systemPrincipal = () => Services.scriptSecurityManager.getSystemPrincipal();
-
-const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
-  let value = byte;
-  for (let bit = 0; bit < 8; bit++) {
-    value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1;
-  }
-  return value;
-});
 
 class Pages extends Necko {
   /* The site of a URL, by the public suffixes that the browser knows. */

@@ -12,6 +12,8 @@ UNITS = {"": 1, "B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB"
          "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 MAX_KB = 2**31 - 1
 REDIRECTS = (301, 302, 303, 307, 308)
+# The browser keeps what it knows of these in memory alone (network.cache.persist_permanent_redirects_http).
+PERMANENT_REDIRECTS = (301, 308)
 USAGE = "none, fresh, memory:size=N, file:size=N, memory+file:size=N"
 
 
@@ -57,11 +59,13 @@ class CacheSpec:
 class Site:
     """What a loader has to know of the site."""
 
-    def __init__(self, orders):
+    def __init__(self, orders, resource=None):
+        """Reads the site; `resource` makes a resource of its description and its checksum: one that a page can load,
+        or one of a list."""
         site = json.loads(Path(orders["site"]).read_text(encoding="utf-8"))
         crc32 = json.loads(Path(orders["crc32"]).read_text(encoding="utf-8"))
         self.pages = site["pages"]
-        self.resources = [Resource.of(*pair) for pair in zip(site["resources"], crc32, strict=True)]
+        self.resources = [(resource or Resource.of)(*pair) for pair in zip(site["resources"], crc32, strict=True)]
 
     def of_page(self, page):
         """Returns the resources of a page in the order of its loads."""
@@ -80,7 +84,7 @@ class Site:
     def not_on_disk(self):
         """Returns the URLs that the browser does not store on disk: those of responses that may not be stored, and all
         of pages with such a document, whose resources the browser treats alike."""
-        urls = {resource.url for resource in self.resources if resource.is_never_stored}
+        urls = {resource.url for resource in self.resources if not resource.may_be_on_disk}
         for resources in map(self.of_page, range(len(self.pages))):
             if any(resource.is_never_stored and resource.kind == "html" for resource in resources):
                 urls.update(resource.url for resource in resources)
@@ -100,14 +104,19 @@ class Resource:
 
     @classmethod
     def of(cls, resource, crc32):
-        """Returns the resource that a site describes."""
+        """Returns the resource that a site describes, if a page can load it."""
+        if "generated" in resource["body"]:
+            raise JobError(f"{resource['url']}: a body of random bytes loads nothing in a browser; take a generated "
+                           "site, or the pages of a HAR as the laboratory orders them")
+        return cls.of_list(resource, crc32)
+
+    @classmethod
+    def of_list(cls, resource, crc32):
+        """Returns the resource that a site describes, whose body may be any bytes."""
         url = resource["url"]
         if not url.startswith("http://"):
             raise JobError(f"{url}: this loader serves http alone")
-        body = resource["body"].get("typed") or resource["body"].get("encoded")
-        if body is None:
-            raise JobError(f"{url}: a body of random bytes loads nothing in a browser; take a generated site, or the "
-                           "pages of a HAR as the laboratory orders them")
+        [body] = resource["body"].values()
         directives = ",".join(value for name, value in resource["headers"] if name == "cache-control").lower()
         return cls(url, resource["kind"], resource["status"], body["bytes"], crc32, "no-store" in directives)
 
@@ -115,6 +124,11 @@ class Resource:
     def is_redirect(self):
         """Whether the browser follows the answer, and does not read its body."""
         return self.status in REDIRECTS
+
+    @property
+    def may_be_on_disk(self):
+        """Whether the browser stores the response on disk, if its cache is there."""
+        return not self.is_never_stored and self.status not in PERMANENT_REDIRECTS
 
 
 def partition_of(site):

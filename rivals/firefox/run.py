@@ -56,6 +56,8 @@ class PageBrowser(browser.Browser):
     """A Firefox with one of its caches, on a profile that outlives it."""
 
     FOLDER = "firefox"
+    # The script of the loader's part inside of the browser, and its class.
+    SCRIPT, CLASS = "firefox.js", "Pages"
 
     def __init__(self, spec, orders):
         host, _, port = orders["plain"].rpartition(":")
@@ -75,9 +77,9 @@ class PageBrowser(browser.Browser):
         return os.path.join(self.folder, "nothing")
 
     def _definition(self):
-        own = Path(__file__).with_name("firefox.js").read_text(encoding="utf-8")
+        own = [HERE.joinpath(name).read_text(encoding="utf-8") for name in ("responses.js", self.SCRIPT)]
         is_on_disk = json.dumps(self._preferences["browser.cache.disk.enable"])
-        return f"{browser.script_file('necko.js')}\n{own}\nglobalThis.necko = new Pages({is_on_disk});"
+        return "\n".join([browser.script_file("necko.js"), *own, f"globalThis.necko = new {self.CLASS}({is_on_disk});"])
 
     def _wait_for_predecessor(self):
         """Waits until the killed browser of an earlier loader is gone, which the guard of that loader sees to."""
@@ -93,22 +95,32 @@ class Loader:
         self._spec = CacheSpec.parse(orders["cache"])
         if orders.get("protocol", "h1") != "h1":
             raise JobError("this loader speaks HTTP/1.1 alone")
-        self._site = Site(orders)
+        self._site = self._read_site(orders)
         self._compares_bodies = orders.get("compares_bodies", False)
         # URLs that the content process has loaded, and may have kept.
         self._kept = set()
-        self.browser = PageBrowser(self._spec, orders)
+        self.browser = self._make_browser(orders)
         try:
             self.browser.start()
-            sites = [self.browser.call("siteOf", url) for url in self._site.documents()]
-            # Of all pages, each once.
-            self._partitions = list(dict.fromkeys(map(partition_of, sites)))
-            self.browser.call("open", sites[0])
+            self._partitions, site = self._open()
             self.browser.settle()
-            self._check_cache(sites[0])
+            self._check_cache(site)
         except BaseException:
             self.browser.end()
             raise
+
+    def _read_site(self, orders):
+        return Site(orders)
+
+    def _make_browser(self, orders):
+        return PageBrowser(self._spec, orders)
+
+    def _open(self):
+        """Opens the tab, and returns the partitions of the site's pages and the site of the first one."""
+        sites = [self.browser.call("siteOf", url) for url in self._site.documents()]
+        self.browser.call("open", sites[0])
+        # Of all pages, each once.
+        return list(dict.fromkeys(map(partition_of, sites))), sites[0]
 
     @property
     def _keeps_content(self):
@@ -154,10 +166,13 @@ class Loader:
         """Loads a page, and returns the report."""
         resources = self._site.of_page(page)
         cpu_ns = self.browser.group.cpu_ns()
-        found = self._load([resource.url for resource in resources], self._keeps_content)
+        found = self._load_page(page)
         cpu_ns = self.browser.group.cpu_ns() - cpu_ns
         report = self._report(resources, self._site.is_needed(page), found)
         return report | {"cpu_ns": cpu_ns, "again": found["again"]}
+
+    def _load_page(self, page):
+        return self._load([resource.url for resource in self._site.of_page(page)], self._keeps_content)
 
     def _report(self, resources, is_needed, found):
         counts = dict.fromkeys(("hits", "revalidated", "body_bytes", "hit_bytes", "wrong", "failed"), 0)
@@ -172,7 +187,7 @@ class Loader:
             if response is not None:
                 if is_waited_for:
                     end = max(end or 0, response["endedAt"])
-                counts["wrong"] += not is_right(resource, response, self._compares_bodies)
+                counts["wrong"] += not self._is_right(resource, response)
                 counts["revalidated"] += response["from"] == "revalidated"
             if level is not None:
                 counts["hits"] += 1
@@ -186,6 +201,9 @@ class Loader:
         return {"wall_ns": round(wall_ms * 1e6), "requests": len(resources), "by_level": by_level,
                 "first_failure": failure, **counts}
 
+    def _is_right(self, resource, response):
+        return is_right(resource, response, self._compares_bodies)
+
     def _level(self, resource, response):
         """Returns the level of the cache that answered, `None` for the network, and what failed."""
         if response is None:
@@ -197,7 +215,10 @@ class Loader:
             return None, response["failure"] or "did not end"
         if response["from"] != "cache":
             return None, None
-        return "file" if self._spec.is_on_disk else "memory", None
+        return "file" if self._spec.is_on_disk and resource.may_be_on_disk else "memory", None
+
+    def _not_on_disk(self):
+        return self._site.not_on_disk()
 
     def flush(self):
         """Has everything written to disk, and returns the time that it took."""
@@ -216,7 +237,7 @@ class Loader:
         if not self._spec.is_on_disk and self.browser.cache_files("entries"):
             raise JobError(f"the browser has files of entries, and its cache is '{self._spec.mode}'")
         # With both caches, memory is for what may not be on disk.
-        if self._spec.is_on_disk and in_memory - self._site.not_on_disk():
+        if self._spec.is_on_disk and in_memory - self._not_on_disk():
             raise JobError(f"the browser has entries in memory, and its cache is '{self._spec.mode}'")
         if not self._spec.is_on and in_memory:
             raise JobError(f"the browser has {len(in_memory)} entries, and its cache is '{self._spec.mode}'")
@@ -239,9 +260,9 @@ def say(said):
     print(json.dumps(said), flush=True)
 
 
-def run_pages():
+def run_pages(make_loader):
     """Follows orders until the input ends."""
-    loader = Loader(json.loads(sys.stdin.readline()))
+    loader = make_loader(json.loads(sys.stdin.readline()))
     try:
         say("ready")
         for line in sys.stdin:
@@ -257,26 +278,28 @@ def run_pages():
         loader.browser.end()
 
 
-def list_subjects():
+def list_subjects(name, about):
     """Lists the one subject, or says what is missing."""
-    print(NAME, NAME, "c++", browser.version().removeprefix("Firefox "), ABOUT, sep="\t", flush=True)
+    print(name, name, "c++", browser.version().removeprefix("Firefox "), about, sep="\t", flush=True)
 
 
-def main():
-    """Runs what the command line names."""
-    commands = {"run-pages": run_pages, "list-subjects": list_subjects}
-    command = commands.get(" ".join(sys.argv[1:]))
-    if command is None:
-        sys.exit(f"usage: run.py {'|'.join(commands)}")
+def main(make_loader=Loader, name=NAME, about=ABOUT):
+    """Runs what the command line names, for a loader and the name of its subject."""
+    command = " ".join(sys.argv[1:])
+    if command not in ("run-pages", "list-subjects"):
+        sys.exit(f"usage: {Path(sys.argv[0]).name} run-pages|list-subjects")
     browser.end_in_order()
     try:
-        command()
+        if command == "run-pages":
+            run_pages(make_loader)
+        else:
+            list_subjects(name, about)
     except JobError as error:
         text = " ".join(str(error).split())
-        if command is list_subjects:
+        if command == "list-subjects":
             print(f"error {text}")
             sys.exit(2)
-        sys.exit(f"{NAME}: {text}")
+        sys.exit(f"{name}: {text}")
 
 
 if __name__ == "__main__":

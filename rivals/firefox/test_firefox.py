@@ -29,7 +29,6 @@ from orders import CacheSpec, Resource, Site, partition_of  # noqa: E402  pylint
 from origin import Origin  # noqa: E402  pylint: disable=wrong-import-position
 from run import is_right  # noqa: E402  pylint: disable=wrong-import-position
 
-PROGRAM = HERE / "run.py"
 LIMIT_SECONDS = 30
 HOST = "http://www.site.test"
 KEPT, NEVER, ASKED = "max-age=86400", "no-store", "no-cache"
@@ -77,6 +76,8 @@ def arguments(entry):
 class LoaderCase(unittest.TestCase):
     """A site, an origin that serves it, and a folder to work in."""
 
+    PROGRAM = HERE / "run.py"
+
     def browsers(self):
         """The processes of browsers that work in the folder; others may run elsewhere."""
         return guard.members(-1, f":{self.place}/firefox\0".encode())
@@ -90,7 +91,7 @@ class LoaderCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        listed = subprocess.run([sys.executable, "-B", PROGRAM, "list-subjects"], capture_output=True, text=True,
+        listed = subprocess.run([sys.executable, "-B", cls.PROGRAM, "list-subjects"], capture_output=True, text=True,
                                 check=False)
         if listed.returncode == 0:
             return
@@ -128,7 +129,7 @@ class LoaderCase(unittest.TestCase):
 
     def start(self, cache, is_kept=False, command=None, **others):
         """Starts a loader, and gives it its orders."""
-        command = command or [sys.executable, "-B", PROGRAM, "run-pages"]
+        command = command or [sys.executable, "-B", self.PROGRAM, "run-pages"]
         process = subprocess.Popen(  # pylint: disable=consider-using-with
             command, cwd=self.place, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             process_group=0, env={**os.environ, "PYTHONPATH": str(HERE)})
@@ -313,7 +314,7 @@ class Refusals(LoaderCase):
     def test_a_missing_browser_is_named_with_how_to_get_it(self):
         environment = {**os.environ, "PATH": "/nowhere"}
         del environment["HAYPILE_FIREFOX"]
-        listed = subprocess.run([sys.executable, "-B", PROGRAM, "list-subjects"], capture_output=True, text=True,
+        listed = subprocess.run([sys.executable, "-B", self.PROGRAM, "list-subjects"], capture_output=True, text=True,
                                 check=False, env=environment)
         self.assertEqual((listed.returncode, listed.stdout),
                          (2, "error there is no Firefox; run: apt-get install firefox-esr\n"))
