@@ -20,15 +20,18 @@ use haypile::ByteSize;
 use haypile_measure::measure::{Child, Deadline, Failure, MeasureError, Runner};
 use haypile_measure::rival::Rivals;
 
+use super::column::Column;
 use super::process::{LoaderError, LoaderProcess, LoaderSettings};
 use super::site_server::SiteServer;
 use super::verify::CountedLoad;
-use crate::site::Site;
+use crate::site::{Resource, Site};
 
 /// Name of the browser Chromium, which the loader in rivals/chromium of a checkout drives.
 pub const CHROMIUM: &str = "chromium";
 /// Name of the browser Firefox, which the loader in rivals/firefox of a checkout drives.
 pub const FIREFOX: &str = "firefox";
+/// The name in results of Firefox's HTTP cache that is used by requests, without a page.
+pub const NECKO: &str = "necko";
 /// Its loader, from the checkout's root on.
 const CHROMIUM_LOADER: &str = "rivals/chromium/run.py";
 /// Python with the package that drives it, in Cargo's folder.
@@ -37,6 +40,8 @@ const CHROMIUM_PYTHON: &str = "report-test/bin/python";
 const CHROMIUM_INSTALL: &str = "apt-get install chromium && make target/report-test/ready";
 /// The loader of Firefox, from the checkout's root on, which needs only Python's standard library.
 const FIREFOX_LOADER: &str = "rivals/firefox/run.py";
+/// The loader of lists in Firefox, from the checkout's root on.
+const LISTS_LOADER: &str = "rivals/firefox/lists.py";
 /// The command that installs the browser.
 const FIREFOX_INSTALL: &str = "apt-get install firefox-esr";
 /// The longest wait for what a loader says about itself.
@@ -72,9 +77,28 @@ impl Browser {
     pub fn find(named: &str) -> Result<Self, BrowserError> {
         let runner = match named {
             CHROMIUM => chromium()?,
-            FIREFOX => firefox()?,
+            FIREFOX => firefox(FIREFOX_LOADER, FIREFOX)?,
             program => Runner::rival(program),
         };
+        Self::of_runner(named, runner)
+    }
+
+    /// Finds the loader that loads lists of resources in a browser, by requests without a page: that of `firefox` is in
+    /// the checkout, any other name is a program.
+    pub fn find_for_lists(named: &str) -> Result<Self, BrowserError> {
+        let runner = match named {
+            CHROMIUM => {
+                let why = "chromium requests nothing without a page, and a list is not one; take firefox, as in haypile lab \
+                           resources page.txt --browser firefox, or load pages, as in haypile lab pages --browser chromium";
+                return Err(BrowserError::Failed(why.to_owned()));
+            }
+            FIREFOX => firefox(LISTS_LOADER, NECKO)?,
+            program => Runner::rival(program),
+        };
+        Self::of_runner(named, runner)
+    }
+
+    fn of_runner(named: &str, runner: Runner) -> Result<Self, BrowserError> {
         let listed = runner.subjects(LIST_LIMIT).map_err(|error| match error {
             MeasureError::Refused { why, .. } => {
                 let why = why.split("; run:").next().unwrap_or(&why);
@@ -91,7 +115,7 @@ impl Browser {
 
     /// Whether the size of the browser's memory cache can be set, as in Firefox.
     pub fn sets_memory_size(&self) -> bool {
-        self.name == FIREFOX
+        [FIREFOX, NECKO].contains(&&*self.name)
     }
 
     /// Whether the browser's loader can load recorded pages: it follows redirects, and compares compressed bodies.
@@ -110,11 +134,12 @@ fn rivals() -> Result<Rivals, BrowserError> {
     Rivals::find(None).map_err(|error| BrowserError::Failed(error.to_string()))
 }
 
-fn firefox() -> Result<Runner, BrowserError> {
-    let loader = rivals()?.checkout().join(FIREFOX_LOADER);
+/// A loader of Firefox in the checkout, and its name in results.
+fn firefox(loader: &str, label: &str) -> Result<Runner, BrowserError> {
+    let loader = rivals()?.checkout().join(loader);
     // Python writes no folder of compiled files into the checkout.
     let arguments = vec!["-B".into(), loader.into()];
-    Ok(Runner { program: PathBuf::from("python3"), arguments, label: FIREFOX.to_owned() })
+    Ok(Runner { program: PathBuf::from("python3"), arguments, label: label.to_owned() })
 }
 
 fn chromium() -> Result<Runner, BrowserError> {
@@ -338,7 +363,8 @@ pub fn verify_load(
     Ok(())
 }
 
-/// Checks that a browser's cache answered some requests of repeat views, if it has room for a whole page.
+/// Checks that a cache answered some requests on repeat views, if it has room for a whole page, and if these
+/// pages have a resource that a cache answers without the origin.
 ///
 /// # Errors
 ///
@@ -356,10 +382,33 @@ pub fn verify_warm(
     let is_repeat = |at: &usize| loads[..*at].iter().any(|other| other.page == loads[*at].page);
     let repeats: Vec<usize> = (0..loads.len()).filter(is_repeat).collect();
     let is_warm = repeats.iter().any(|&at| loads[at].was_asked.contains(&false));
-    if repeats.is_empty() || is_warm {
+    let has_fresh = |&at: &usize| {
+        let of_page = site.pages[loads[at].page].loads.iter();
+        of_page.map(|load| &site.resources[load.resource]).any(|resource| {
+            let is_small = column.capacity_bytes().is_none_or(|bytes| {
+                resource.body_len() + resource.head_bytes() <= bytes / Column::LARGEST_BODIES
+            });
+            is_small && is_fresh_for_long(resource)
+        })
+    };
+    if is_warm || !repeats.iter().any(has_fresh) {
         return Ok(());
     }
     Err(format!("in {} repeat views the origin was asked for everything", repeats.len()))
+}
+
+/// Whether a stored response answers requests for a minute and more, without a question to the origin.
+fn is_fresh_for_long(resource: &Resource) -> bool {
+    let directives: Vec<String> = resource
+        .header_values("cache-control")
+        .flat_map(|line| line.split(','))
+        .map(|directive| directive.trim().to_ascii_lowercase())
+        .collect();
+    let seconds = |directive: &String| directive.strip_prefix("max-age=")?.parse::<u64>().ok();
+    resource.is_cacheable()
+        && directives.iter().filter_map(seconds).any(|seconds| seconds >= 60)
+        && !directives.iter().any(|directive| directive.starts_with("no-cache"))
+        && ["vary", "age"].iter().all(|name| resource.header_values(name).next().is_none())
 }
 
 /// Checks that a browser's cache held no more bytes than its size allows, as [`super::verify::size`] does.
@@ -461,6 +510,15 @@ mod tests {
             assert_eq!(verify_warm(&site, column, &repeated), Ok(()), "{column}");
         }
         assert_eq!(verify_warm(&site, &column(BrowserCache::None), &twice_cold), Ok(()));
+        // A site all of whose resources the origin has to confirm is never answered without it.
+        let mut confirmed = site.clone();
+        for resource in &mut confirmed.resources {
+            resource.headers =
+                vec![("cache-control".to_owned(), "no-cache, max-age=3600".to_owned())];
+        }
+        assert_eq!(verify_warm(&confirmed, &memory, &twice_cold), Ok(()));
+        confirmed.resources[1].headers[0].1 = "max-age=3600".to_owned();
+        assert!(verify_warm(&confirmed, &memory, &twice_cold).is_err());
         assert_eq!(verify_place(&disk, &warm, &warm), Ok(()));
         assert!(verify_place(&disk, &warm, &cold).is_err());
         assert_eq!(verify_place(&memory, &warm, &cold), Ok(()));
@@ -490,6 +548,20 @@ mod tests {
         );
         assert!(of(CHROMIUM).contains("apt-get install chromium"));
         assert_eq!(of("./mine"), "./mine does not run here (there is none)");
+    }
+
+    #[test]
+    fn lists_are_loaded_by_requests_of_firefox_and_not_by_chromium() {
+        let error = Browser::find_for_lists(CHROMIUM).unwrap_err().to_string();
+        assert!(error.contains("--browser firefox"), "{error}");
+        let runner = firefox(LISTS_LOADER, NECKO).unwrap();
+        assert_eq!(runner.label, NECKO);
+        assert!(
+            runner
+                .arguments
+                .iter()
+                .any(|argument| argument.to_string_lossy().ends_with("/lists.py"))
+        );
     }
 
     #[test]

@@ -33,7 +33,7 @@ use super::model::Site;
 use super::page::{MAX_WAIT, Page, PageLoad};
 use super::resource::Resource;
 use bodies::Bodies;
-use pages::{PlayedPage, select};
+use pages::{PlayedPage, select, unreachable};
 use parents::Parents;
 
 pub use pages::LeftOut;
@@ -120,6 +120,15 @@ pub fn for_browsers(recorded: &Site, reach: Reach) -> Result<Replay, SiteError> 
     let site = assemble(recorded, &pages, &parents, &bodies, &mut counts);
     site.validate()?;
     Ok(Replay { site, counts })
+}
+
+/// Counts the resources of a site that a browser cannot be led to the origin for, by the reason.
+pub fn out_of_reach(site: &Site, reach: Reach) -> BTreeMap<LeftOut, usize> {
+    let mut counts = BTreeMap::new();
+    for why in unreachable(site, reach).into_iter().flatten() {
+        *counts.entry(why).or_default() += 1;
+    }
+    counts
 }
 
 fn assemble(

@@ -192,8 +192,8 @@ pub(super) fn has_body(resource: &Resource) -> bool {
     !is_redirect(resource) && !matches!(resource.status, 204 | 205)
 }
 
-/// The reason why each resource cannot be reached.
-fn unreachable(recorded: &Site, reach: Reach) -> Vec<Option<LeftOut>> {
+/// Returns the reason why each resource cannot be reached.
+pub(super) fn unreachable(recorded: &Site, reach: Reach) -> Vec<Option<LeftOut>> {
     // By the host and whether it is by TLS: the port of the first resource.
     let mut ports: HashMap<(String, bool), u16> = HashMap::new();
     let mut why = |resource: &Resource| {
