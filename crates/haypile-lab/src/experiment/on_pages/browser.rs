@@ -78,6 +78,9 @@ pub(crate) struct BrowserRun<'a> {
     pub(crate) pages: &'a PageRun<'a>,
     pub(crate) browser: &'a Browser,
     pub(crate) settings: LoaderSettings<'a>,
+    /// Whether all bodies are compared at each load, and not only in the pass that counts: for loaders that compare
+    /// when the time is over.
+    pub(crate) compares_always: bool,
 }
 
 impl ColumnLoader for BrowserRun<'_> {
@@ -108,7 +111,7 @@ impl ColumnLoader for BrowserRun<'_> {
         let is_interrupted = || self.pages.host.is_interrupted();
         let start = |is_kept| {
             // The pass that counts also compares all bodies.
-            let how = (is_kept, is_verified_after);
+            let how = (is_kept, is_verified_after || self.compares_always);
             BrowserProcess::start(self.settings, server, column, &place, how, &is_interrupted)
         };
         let (site, visits) = (self.pages.site, self.pages.visits);

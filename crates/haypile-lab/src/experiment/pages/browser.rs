@@ -70,6 +70,7 @@ pub(super) fn measure(
         pages,
         browser,
         settings: LoaderSettings { runner: &browser.runner, ..pages.loader },
+        compares_always: false,
     };
     let columns = columns(browser, memory_bytes, sizes, pages.disks);
     run.links(server, &options.links, &columns, options.blocks, session)?;

@@ -1,6 +1,7 @@
 //! `resources`: a list of resources, hierarchical, loaded as a page is; the driver that the Necko
 //! benchmarks wished for.
 
+mod browser;
 mod options;
 mod printout;
 mod section;
@@ -85,6 +86,7 @@ fn run(options: &ResourcesOptions, asked: Option<Asked>, host: &dyn Host) -> any
     if options.no_waits {
         site.drop_waits();
     }
+    let browsers = browser::find(options, &site, host)?;
     let visits = Visits::of_pages([0, 0]);
     let (ByteSize(memory_bytes), ByteSize(disk_bytes)) = (options.memory, options.size);
     let columns = matrix::columns(memory_bytes, &[disk_bytes], &disks);
@@ -112,7 +114,12 @@ fn run(options: &ResourcesOptions, asked: Option<Asked>, host: &dyn Host) -> any
         time: None,
         passes: 1,
     };
-    let measured = measure(options, &pages, &mut server, &columns, &mut session);
+    let mut measured = measure(options, &pages, &mut server, &columns, &mut session);
+    for browser in &browsers {
+        if measured.is_ok() {
+            measured = browser::measure(options, &pages, browser, &mut server, &mut session);
+        }
+    }
     session.end(measured, no_fields, printout::printout)
 }
 

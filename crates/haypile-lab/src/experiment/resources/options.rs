@@ -26,9 +26,15 @@ words of Cache-Control; a deeper line is caused by the line above it that is les
 
 A HAR file (.har) works as well: its first page is loaded.
 
+--browser firefox loads the same list in Firefox as well, through its own HTTP cache (Necko): none,
+memory, disk, both, and none behind haypile proxy. Each resource is a request of the browser, made when
+the one that causes it has come, so that no page is needed, and bodies are any bytes. Its rows are called
+necko. All bodies are compared, and the requests to the origin counted. The list has http:// alone.
+
 Examples:
   haypile lab resources
   haypile lab resources page.txt --links unshaped,wifi
+  haypile lab resources page.txt --browser firefox --size 10MB
   haypile lab resources visit.har --connections 2 --size 20MB")]
 #[command(mut_arg("timeout", |arg| arg.help("Seconds after which a load is an error")))]
 pub struct ResourcesOptions {
@@ -53,6 +59,10 @@ pub struct ResourcesOptions {
     /// Number of connections that the loader opens to a host, over HTTP/1.1
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub connections: u16,
+    /// Also load the list in this browser, with its own caches: firefox, or a program that follows orders
+    /// as rivals/firefox/lists.py does
+    #[arg(long = "browser", value_name = "BROWSERS", value_delimiter = ',')]
+    pub browsers: Vec<String>,
     /// Number of blocks: each block loads the list twice with each cache, in random order
     #[arg(long, short, value_name = "N", default_value = "5", value_parser = count)]
     pub blocks: u64,

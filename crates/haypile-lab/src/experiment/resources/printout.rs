@@ -2,19 +2,18 @@
 
 use haypile_measure::result::Sample;
 
-use super::super::on_pages::improvement::links;
-use super::section::table;
+use super::section::{ListLoads, table};
 use crate::experiment::Printout;
 
 /// Returns a table of the resources' loading times for each network link.
 pub(super) fn printout(samples: &[Sample]) -> Printout {
     let mut printout = Printout::default();
-    for link in &links(samples) {
-        printout.show(&table(link));
-        if let Some(waits) = link.waits() {
+    for list in &ListLoads::all(samples) {
+        printout.show(&table(list));
+        if let Some(waits) = list.link().waits() {
             printout.text(format!("{waits}.\n"));
         }
-        for (name, loads) in &link.columns {
+        for (name, _, _, loads) in list.columns() {
             if let Some(error) = &loads.error {
                 printout.text(format!("error: {name}: {error}\n"));
             }
