@@ -1,4 +1,4 @@
-"""Measures Firefox's HTTP cache by requests, through the laboratory. `make pages-browser-test` runs it.
+"""Measures Firefox's HTTP cache by requests, and by lists of them, through the laboratory. `make pages-browser-test` runs it.
 
 Without a Firefox the tests are skipped, and a line says how to get it; with HAYPILE_REQUIRE_RIVALS=1 that is a failure.
 """
@@ -15,6 +15,14 @@ ROOT = Path(__file__).resolve().parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target").resolve()
 HAYPILE = TARGET / "debug" / "haypile"
 LIMIT_SECONDS = 240
+# Bodies are random bytes, which a page could not use.
+LIST = """\
+http://www.site.test/ 20KB no-cache etag
+  http://static.site.test/a.css 12KB max-age=86400
+    http://fonts.site.test:8080/b.woff2 300KB max-age=86400 wait=20ms
+  http://api.site.test/data.json 4KB no-store
+http://fonts.site.test:8080/c 0
+"""
 
 
 def measured(*arguments: str) -> list[dict]:
@@ -66,6 +74,26 @@ class Requests(unittest.TestCase):
         done = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, timeout=LIMIT_SECONDS, check=False)
         self.assertEqual(done.returncode, 2)
         self.assertIn("--necko-pref is for the caches of Firefox", done.stderr)
+
+
+    def test_a_list_is_loaded_as_by_our_loader(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "page.txt")
+            path.write_text(LIST, encoding="ascii")
+            samples = measured("resources", str(path), "--browser", "firefox", "--size", "10MB")
+        requests: dict[str, list[int]] = {}
+        for sample in samples:
+            requests.setdefault(sample["subject"]["name"], []).append(sample["counts"]["origin_requests"])
+            self.assertGreaterEqual(sample["wall_ns"], 20_000_000, "a wait is a part of each load")
+            self.assertEqual(sample["counts"]["body_bytes"], 336_000)
+        columns = {"none": "none", "memory:size=50MiB": "memory:size=50MiB", "file:size=10MB": "file:size=10MB",
+                   "memory:size=50MiB+file:size=10MB": "memory+file:size=10MB"}
+        self.assertEqual(set(requests), {"necko:proxy:size=50MiB", *(f"http:{name}" for name in columns),
+                                         *(f"necko:{name}" for name in columns.values())})
+        for ours, browsers in columns.items():
+            self.assertEqual(requests[f"necko:{browsers}"], requests[f"http:{ours}"], ours)
+        self.assertEqual(requests["necko:none"], [5, 5])
+        self.assertEqual(requests["necko:file:size=10MB"], [5, 3])
 
 
 if __name__ == "__main__":

@@ -347,6 +347,24 @@ fn a_list_of_resources_is_loaded() {
 }
 
 #[test]
+fn a_list_that_a_browser_does_not_reach_is_refused_before_one_is_started() {
+    let dir = TempDir::new().unwrap();
+    let list = path_in(&dir, "page.txt");
+    for (lines, part) in [
+        ("/a.html 1KB\nhttps://site.test/b.css 1KB\n", "1 loads left out: their URL is https"),
+        ("http://127.0.0.1/ 1KB\n", "is an address"),
+        ("http://a.test/ 1KB\nhttp://a.test:81/ 1KB\n", "another port"),
+    ] {
+        fs::write(&list, lines).unwrap();
+        let output =
+            haypile(&["lab", "resources", &list, "--browser", "firefox"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(FAILURE));
+        let said = text(output.stderr);
+        assert!(said.contains(part) && said.contains("leave --browser out"), "{said}");
+    }
+}
+
+#[test]
 fn wrong_arguments_name_what_is_allowed() {
     for (arguments, part) in [
         (&["pages", "--links", "wi-fi"][..], "wifi"),
@@ -359,6 +377,11 @@ fn wrong_arguments_name_what_is_allowed() {
         (&["loop", "--http=false", "--origin-delay", "27ms"], "add --http"),
         (&["loop", "--http", "-s", "moka"], "moka"),
         (&["resources", "nothing.txt"], "nothing.txt"),
+        (
+            &["resources", "--browser", "chromium"],
+            "haypile lab resources page.txt --browser firefox",
+        ),
+        (&["resources", "--browser", "firefox", "--protocol", "h2"], "leave --protocol h2 out"),
     ] {
         let output = haypile(&[&["lab"], arguments].concat()).output().unwrap();
         assert_eq!(output.status.code(), Some(FAILURE), "{arguments:?}");
