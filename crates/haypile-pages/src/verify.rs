@@ -100,7 +100,7 @@ pub fn one_connection(site: &Site, load: &CountedLoad) -> Result<(), String> {
 }
 
 /// Whether a stored response may be served while it is revalidated.
-fn is_revalidated_later(resource: &Resource) -> bool {
+pub(super) fn is_revalidated_later(resource: &Resource) -> bool {
     let mut values = resource.header_values("cache-control");
     values.any(|value| value.to_ascii_lowercase().contains("stale-while-revalidate"))
 }
