@@ -205,7 +205,8 @@ fn marks_of(store: &dyn Store, group: Group) -> Option<Marks> {
     None
 }
 
-/// Purges all responses in these purge groups; returns whether the store recorded the purge of each group.
+/// Purges all responses in these groups: `Some(true)` if the store recorded the purge of every group, `Some(false)` if not
+/// of all, and `None` if the purge could not begin.
 pub(super) fn purge(store: &dyn Store, groups: &[Group], is_soft: bool) -> Option<bool> {
     let stamp = (0..PURGE_ATTEMPTS).find_map(|_| next_number(store))?;
     let purge = |group: &Group| {

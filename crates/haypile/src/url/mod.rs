@@ -72,7 +72,7 @@ pub struct CacheUrl {
 }
 
 impl CacheUrl {
-    /// Returns the URL of a cache with these levels.
+    /// Returns the URL that names a cache with these levels, the fastest first. It does not check that they exist or fit.
     ///
     /// # Errors
     ///

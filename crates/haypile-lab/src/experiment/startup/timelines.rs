@@ -107,7 +107,10 @@ fn note(case: &StartCase<'_>, condition: Condition) -> Option<String> {
 pub(super) fn svg(samples: &[Sample]) -> anyhow::Result<String> {
     let pictures = figures(samples);
     if pictures.is_empty() {
-        bail!("the timeline cannot be drawn, because no start of the command could be watched");
+        bail!(
+            "the timeline cannot be drawn, because no start of the command that was to be watched succeeded; run the \
+             command by itself to see why it fails, and measure again"
+        );
     }
     let drawn = pictures.iter().map(|figure| figure.svg(Form::Alone));
     Ok(canvas::stacked(&drawn.collect::<Result<Vec<_>, _>>()?))

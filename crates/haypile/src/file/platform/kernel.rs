@@ -282,8 +282,8 @@ impl Kernel {
         self.ask(libc::F_RDLCK, OWNER_SLOTS_AT + i64::from(slot), 1)
     }
 
-    /// Returns whether a process has locked a segment of the cache file to read its values in
-    /// place. Only a write lock proves it. Returns `true` if the kernel cannot be asked.
+    /// Returns whether a process has write-locked a segment of the cache file to read its values in place (read locks do
+    /// not count), or the kernel cannot be asked.
     pub(in crate::file) fn is_segment_locked(&self, segment: u32) -> bool {
         self.ask(libc::F_RDLCK, first_byte_of(segment), BYTES_OF_A_SEGMENT).unwrap_or(true)
     }

@@ -22,8 +22,8 @@ pub(in crate::memory) struct Load {
     /// rank.
     pub(in crate::memory) uses: u8,
     pub(in crate::memory) now_ns: u64,
-    /// The room that other shards of the memory store have made for the loaded entry, if any; see
-    /// [`Write`](super::Write).
+    /// The room that other shards of the memory store have made for this entry from a snapshot; `None` until its
+    /// loading has asked for room, as a [`Write`](super::Write) does.
     pub(in crate::memory) room: Option<Room>,
 }
 
