@@ -118,7 +118,8 @@ impl Browser {
         [FIREFOX, NECKO].contains(&&*self.name)
     }
 
-    /// Whether the browser's loader can load recorded pages: it follows redirects, and compares compressed bodies.
+    /// Whether the browser's loader can load pages recorded in a HAR file, for which it follows redirects and checks compressed
+    /// bodies by their checksums (Firefox only).
     pub fn loads_recordings(&self) -> bool {
         self.name == FIREFOX
     }
