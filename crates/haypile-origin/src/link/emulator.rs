@@ -39,6 +39,22 @@ struct Addresses {
     tls: SocketAddr,
 }
 
+/// The servers behind a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkOrigins {
+    /// The server of connections without TLS.
+    pub plain: SocketAddr,
+    /// The server of TLS, whose clients shake hands over the link; `None` if clients that would use TLS are relayed to
+    /// the plain server, after one more round trip.
+    pub tls: Option<SocketAddr>,
+}
+
+impl From<SocketAddr> for LinkOrigins {
+    fn from(plain: SocketAddr) -> Self {
+        Self { plain, tls: None }
+    }
+}
+
 impl LinkEmulator {
     /// Starts a link emulator on the caller's async runtime. The seed decides jitter and losses.
     ///
@@ -46,10 +62,14 @@ impl LinkEmulator {
     ///
     /// If the caller has no runtime, if there are no free ports, or `InvalidInput` if a property of
     /// the profile is out of its range.
-    pub fn start(profile: LinkProfile, seed: u64, origin: SocketAddr) -> io::Result<Self> {
+    pub fn start(
+        profile: LinkProfile,
+        seed: u64,
+        origins: impl Into<LinkOrigins>,
+    ) -> io::Result<Self> {
         let link = Arc::new(Link::new(profile, seed)?);
-        let of_server = Arc::clone(&link);
-        let (running, addresses) = Running::on_runtime(|ended| open(of_server, origin, ended))?;
+        let (of_server, origins) = (Arc::clone(&link), origins.into());
+        let (running, addresses) = Running::on_runtime(|ended| open(of_server, origins, ended))?;
         Ok(Self { addresses, link, running })
     }
 
@@ -63,12 +83,12 @@ impl LinkEmulator {
     pub fn start_in_thread(
         profile: LinkProfile,
         seed: u64,
-        origin: SocketAddr,
+        origins: impl Into<LinkOrigins>,
     ) -> io::Result<Self> {
         let link = Arc::new(Link::new(profile, seed)?);
-        let of_server = Arc::clone(&link);
+        let (of_server, origins) = (Arc::clone(&link), origins.into());
         let (running, addresses) =
-            Running::in_thread("link", |ended| open(of_server, origin, ended))?;
+            Running::in_thread("link", |ended| open(of_server, origins, ended))?;
         Ok(Self { addresses, link, running })
     }
 
@@ -83,8 +103,8 @@ impl LinkEmulator {
         self.addresses.plain
     }
 
-    /// Returns the address of the link for connections that get the delay of a TLS 1.3 handshake:
-    /// one round trip more. The transmitted bytes are the same as without TLS.
+    /// Returns the address of the link for connections with TLS. If there is no [TLS server](LinkOrigins::tls), they have
+    /// the delay of a TLS 1.3 handshake, one round trip more, and the transmitted bytes are the same as without TLS.
     pub fn tls_address(&self) -> SocketAddr {
         self.addresses.tls
     }
@@ -119,13 +139,13 @@ impl LinkEmulator {
 /// Listens on two free ports. Returns what relays their connections, and the addresses.
 fn open(
     link: Arc<Link>,
-    origin: SocketAddr,
+    origins: LinkOrigins,
     ended: oneshot::Receiver<()>,
 ) -> io::Result<(impl Future<Output = ()> + Send + 'static, Addresses)> {
     let (plain, plain_address) = listen()?;
     let (tls, tls_address) = listen()?;
     let addresses = Addresses { plain: plain_address, tls: tls_address };
-    Ok((serve(plain, tls, link, origin, ended), addresses))
+    Ok((serve(plain, tls, link, origins, ended), addresses))
 }
 
 /// Relays all connections. Where this future is dropped, they end too.
@@ -133,14 +153,19 @@ async fn serve(
     plain: TcpListener,
     tls: TcpListener,
     link: Arc<Link>,
-    origin: SocketAddr,
+    origins: LinkOrigins,
     mut ended: oneshot::Receiver<()>,
 ) {
     let mut connections = JoinSet::new();
+    let (of_tls, tls_round_trips) = match origins.tls {
+        // The handshake takes its round trips itself.
+        Some(server) => (server, TCP_ROUND_TRIPS),
+        None => (origins.plain, TCP_ROUND_TRIPS + TLS_ROUND_TRIPS),
+    };
     loop {
-        let (accepted, round_trips) = tokio::select! {
-            accepted = plain.accept() => (accepted, TCP_ROUND_TRIPS),
-            accepted = tls.accept() => (accepted, TCP_ROUND_TRIPS + TLS_ROUND_TRIPS),
+        let (accepted, origin, round_trips) = tokio::select! {
+            accepted = plain.accept() => (accepted, origins.plain, TCP_ROUND_TRIPS),
+            accepted = tls.accept() => (accepted, of_tls, tls_round_trips),
             // Those that have ended are forgotten.
             Some(_) = connections.join_next() => continue,
             _ = &mut ended => break,

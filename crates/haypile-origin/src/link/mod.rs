@@ -51,7 +51,7 @@ mod parse;
 mod profile;
 mod relay;
 
-pub use emulator::LinkEmulator;
+pub use emulator::{LinkEmulator, LinkOrigins};
 pub use parse::LinkProfileError;
 pub use profile::LinkProfile;
 pub use relay::{Link, RelayEnd};

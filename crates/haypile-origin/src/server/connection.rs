@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::server::TlsStream;
 
 use super::body::BodySource;
-use super::records::{Noted, Records};
+use super::records::{Carrier, Noted, Records};
 use super::reply::{Ending, Reply, Transmission};
 use super::request::{BodyPart, BodyReader, RequestHead, Unreadable};
-use super::script::{ListId, Script};
+use super::script::{ListId, Scheme, Script};
 
 const READ_BYTES: usize = 16 << 10;
 /// The longest wait for a client to close a connection that the server has ended. Ending it at once
@@ -22,22 +23,52 @@ const READ_BYTES: usize = 16 << 10;
 const LINGER: Duration = Duration::from_secs(1);
 const ENDLESS: &[u8] = &[b'x'; 16 << 10];
 
-pub(super) struct Connection {
-    stream: TcpStream,
+/// A stream to a client, with TLS or without.
+pub(super) trait ClientStream: AsyncRead + AsyncWrite + Unpin {
+    /// The scheme of URLs whose requests come this way.
+    const SCHEME: Scheme;
+
+    /// Returns the socket below.
+    fn socket(&self) -> &TcpStream;
+}
+
+impl ClientStream for TcpStream {
+    const SCHEME: Scheme = Scheme::Http;
+
+    fn socket(&self) -> &TcpStream {
+        self
+    }
+}
+
+impl ClientStream for TlsStream<TcpStream> {
+    const SCHEME: Scheme = Scheme::Https;
+
+    fn socket(&self) -> &TcpStream {
+        self.get_ref().0
+    }
+}
+
+pub(super) struct Connection<S> {
+    stream: S,
     /// The bytes that have come and are not read.
     buffer: BytesMut,
     script: Arc<Script>,
     records: Arc<Records>,
 }
 
-impl Connection {
-    pub(super) fn new(stream: TcpStream, script: Arc<Script>, records: Arc<Records>) -> Self {
+impl<S> Connection<S> {
+    pub(super) fn new(stream: S, script: Arc<Script>, records: Arc<Records>) -> Self
+    where
+        S: ClientStream,
+    {
         records.note_connection();
         // Without it, the second write of a reply may wait for the client's acknowledgement.
-        let _ = stream.set_nodelay(true);
+        let _ = stream.socket().set_nodelay(true);
         Self { stream, buffer: BytesMut::new(), script, records }
     }
+}
 
+impl<S: ClientStream> Connection<S> {
     /// Answers the requests of a connection until one side ends it.
     pub(super) async fn run(mut self) {
         // A connection that fails is one that the client has ended.
@@ -46,8 +77,9 @@ impl Connection {
 
     async fn answer_all(&mut self) -> io::Result<()> {
         while let Some(request) = self.head().await? {
-            let list = self.script.find(request.host.as_deref(), &request.path);
-            let noted = self.records.note(list, &request.path, &request.bytes);
+            let list = self.script.find(S::SCHEME, request.host.as_deref(), &request.path);
+            let carrier = Carrier { scheme: S::SCHEME, is_http2: false };
+            let noted = self.records.note(carrier, list, &request.path, &request.bytes);
             if !self.body(&request, noted).await? {
                 return Ok(());
             }
@@ -64,7 +96,7 @@ impl Connection {
                     self.stream.shutdown().await?;
                     return timeout(LINGER, self.discard()).await.unwrap_or(Ok(()));
                 }
-                Ending::Reset => return self.stream.set_zero_linger(),
+                Ending::Reset => return self.stream.socket().set_zero_linger(),
                 Ending::Hang => return self.discard().await,
             }
         }
@@ -197,7 +229,8 @@ impl Connection {
             }
             sending.sent(before - both.last_ref().remaining());
         }
-        Ok(())
+        // TLS may hold back bytes that it has taken.
+        self.stream.flush().await
     }
 }
 
@@ -211,7 +244,7 @@ fn next_part(body: &BodySource, left: &mut Range<u64>) -> io::Result<Bytes> {
     Ok(part)
 }
 
-impl Drop for Connection {
+impl<S> Drop for Connection<S> {
     fn drop(&mut self) {
         self.records.note_end_of_connection();
     }

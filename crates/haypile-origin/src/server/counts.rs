@@ -7,10 +7,17 @@ use std::ops::Sub;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OriginCounts {
-    /// The number of connections that the server accepted.
+    /// The number of accepted connections; of those with TLS, the ones whose handshake succeeded.
     pub connections: u64,
     /// The number of requests whose heads the server received.
     pub requests: u64,
+    /// The number of these requests that came over TLS.
+    pub tls_requests: u64,
+    /// The number of these requests that came over HTTP/2.
+    pub http2_requests: u64,
+    /// The number of connections whose TLS handshake failed: the client does not trust the certificate, asks for a host
+    /// without one, does not speak TLS 1.3, or takes too long.
+    pub failed_handshakes: u64,
     /// The number of connections that the server ended because their bytes were not a valid
     /// request.
     pub unreadable: u64,
@@ -47,6 +54,9 @@ impl Sub for OriginCounts {
         Self {
             connections: self.connections.saturating_sub(earlier.connections),
             requests: self.requests.saturating_sub(earlier.requests),
+            tls_requests: self.tls_requests.saturating_sub(earlier.tls_requests),
+            http2_requests: self.http2_requests.saturating_sub(earlier.http2_requests),
+            failed_handshakes: self.failed_handshakes.saturating_sub(earlier.failed_handshakes),
             unreadable: self.unreadable.saturating_sub(earlier.unreadable),
             body_bytes: self.body_bytes.saturating_sub(earlier.body_bytes),
             replies_200: self.replies_200.saturating_sub(earlier.replies_200),

@@ -16,15 +16,15 @@ use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
-use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::body::BodySource;
-use super::records::Records;
+use super::connection::ClientStream;
+use super::records::{Carrier, Records};
 use super::reply::{Ending, Transmission};
 use super::request::RequestHead;
-use super::script::{ListId, Script};
+use super::script::{ListId, Scheme, Script};
 
 /// The largest number of concurrent requests on one HTTP/2 connection; others wait. It is the
 /// smallest number that RFC 9113 recommends, and common in servers.
@@ -33,8 +33,8 @@ pub const MAX_STREAMS: u32 = 100;
 /// The most fields of a reply.
 const MOST_FIELDS: usize = 256;
 
-pub(super) struct Http2Connection {
-    stream: TcpStream,
+pub(super) struct Http2Connection<S> {
+    stream: S,
     open: Open,
 }
 
@@ -64,17 +64,19 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Tasks {
     }
 }
 
-impl Http2Connection {
-    pub(super) fn new(stream: TcpStream, script: Arc<Script>, records: Arc<Records>) -> Self {
+impl<S: ClientStream + Send + 'static> Http2Connection<S> {
+    pub(super) fn new(stream: S, script: Arc<Script>, records: Arc<Records>) -> Self {
         records.note_connection();
-        let _ = stream.set_nodelay(true);
+        let _ = stream.socket().set_nodelay(true);
         Self { stream, open: Open { script, records } }
     }
 
     /// Answers the requests of an HTTP/2 connection until one side ends it.
     pub(super) async fn run(self) {
         let Self { stream, open } = self;
-        let answer = |request| answer(request, Arc::clone(&open.script), Arc::clone(&open.records));
+        let answer = |request| {
+            answer(S::SCHEME, request, Arc::clone(&open.script), Arc::clone(&open.records))
+        };
         let mut builder = Builder::new(Tasks::default());
         builder.max_concurrent_streams(MAX_STREAMS);
         // A connection that fails is one that the client has ended.
@@ -89,14 +91,16 @@ impl Drop for Open {
 }
 
 async fn answer(
+    scheme: Scheme,
     request: Request<Incoming>,
     script: Arc<Script>,
     records: Arc<Records>,
 ) -> Result<Response<ReplyBody>, BreaksOff> {
     let (parts, mut body) = request.into_parts();
     let head = RequestHead::of_http2(&parts);
-    let list = script.find(head.host.as_deref(), &head.path);
-    let noted = records.note(list, &head.path, &head.bytes);
+    let list = script.find(scheme, head.host.as_deref(), &head.path);
+    let carrier = Carrier { scheme, is_http2: true };
+    let noted = records.note(carrier, list, &head.path, &head.bytes);
     while let Some(frame) = body.frame().await {
         if let Ok(part) = frame.map_err(|_| BreaksOff)?.into_data() {
             records.note_body(noted, &part);

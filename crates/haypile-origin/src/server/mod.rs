@@ -2,7 +2,8 @@
 //! counts.
 //!
 //! It speaks HTTP/1.1, or HTTP/2 where the script [says so](Script::over_http2), over TCP on a free
-//! port of 127.0.0.1, keeps connections alive, and runs until it is dropped. It is strict about requests: one whose end is open to interpretation ends the
+//! port of 127.0.0.1, and over [TLS](Script::with_tls) on another one, keeps connections alive, and runs until it is
+//! dropped. It is strict about requests: one whose end is open to interpretation ends the
 //! connection and is counted as unreadable, so that a test of what stands in front of it sees that.
 //!
 //! ```
@@ -42,6 +43,7 @@ mod records;
 mod reply;
 pub mod request;
 mod script;
+mod tls;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -49,13 +51,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
-use connection::Connection;
+use connection::{ClientStream, Connection};
 use http2::Http2Connection;
 use records::Records;
+use script::Scheme;
 
 use crate::running::{Running, listen};
 
@@ -65,6 +69,7 @@ pub use http2::MAX_STREAMS;
 pub use records::ReceivedRequest;
 pub use reply::{Ending, Framing, Reply};
 pub use script::{Kept, Script};
+pub use tls::{Alpn, HANDSHAKE_LIMIT, TlsAuthority, TlsIdentity};
 
 /// After a failure to accept a connection, such as too many open files.
 const REST: Duration = Duration::from_millis(50);
@@ -75,6 +80,7 @@ const REST: Duration = Duration::from_millis(50);
 pub struct ScriptedOrigin {
     url: String,
     address: SocketAddr,
+    tls_address: Option<SocketAddr>,
     records: Arc<Records>,
     running: Running,
 }
@@ -88,8 +94,8 @@ impl ScriptedOrigin {
     pub fn start(script: Script) -> io::Result<Self> {
         let records = Arc::new(Records::new(&script));
         let of_server = Arc::clone(&records);
-        let (running, address) = Running::on_runtime(|ended| open(script, of_server, ended))?;
-        Ok(Self { url: format!("http://{address}"), address, records, running })
+        let (running, addresses) = Running::on_runtime(|ended| open(script, of_server, ended))?;
+        Ok(Self::new(addresses, records, running))
     }
 
     /// Starts an origin server on a separate thread with its own async runtime, so that it does not
@@ -101,9 +107,17 @@ impl ScriptedOrigin {
     pub fn start_in_thread(script: Script) -> io::Result<Self> {
         let records = Arc::new(Records::new(&script));
         let of_server = Arc::clone(&records);
-        let (running, address) =
+        let (running, addresses) =
             Running::in_thread("origin", |ended| open(script, of_server, ended))?;
-        Ok(Self { url: format!("http://{address}"), address, records, running })
+        Ok(Self::new(addresses, records, running))
+    }
+
+    fn new(
+        (address, tls_address): (SocketAddr, Option<SocketAddr>),
+        records: Arc<Records>,
+        running: Running,
+    ) -> Self {
+        Self { url: format!("http://{address}"), address, tls_address, records, running }
     }
 
     /// Stops the origin server, and waits until its connections are closed and its tasks have
@@ -120,6 +134,11 @@ impl ScriptedOrigin {
     /// Returns the address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Returns the address that the server listens on for TLS, if the script has [it](Script::with_tls).
+    pub fn tls_address(&self) -> Option<SocketAddr> {
+        self.tls_address
     }
 
     /// Returns the number of all requests whose heads the server has received.
@@ -148,7 +167,13 @@ impl ScriptedOrigin {
     /// Returns the counts of requests and bytes for a host and path that [`Script::on_host`] names; zeros for any
     /// other.
     pub fn counts_for_host(&self, host: &str, path: &str) -> PathCounts {
-        self.records.counts_for_host(host, path)
+        self.records.counts_for_host(Scheme::Http, host, path)
+    }
+
+    /// Returns the counts of a host and path that [`Script::on_https_host`] names, of requests over TLS; zeros for any
+    /// other.
+    pub fn counts_for_https_host(&self, host: &str, path: &str) -> PathCounts {
+        self.records.counts_for_host(Scheme::Https, host, path)
     }
 
     /// Returns the counts of requests and bytes for every host and path that [`Script::on_host`] names, including
@@ -183,7 +208,8 @@ impl ScriptedOrigin {
         self.records.body_bytes_sent()
     }
 
-    /// Returns the number of connections that the server has accepted.
+    /// Returns the number of connections that the server has accepted; of those with TLS, the ones whose handshake
+    /// succeeded.
     pub fn connections(&self) -> u64 {
         self.records.connections()
     }
@@ -194,19 +220,45 @@ impl ScriptedOrigin {
     }
 }
 
-/// Listens on a free port. Returns what answers there, and the address.
+/// The sockets of a server.
+struct Listeners {
+    plain: TcpListener,
+    tls: Option<(TcpListener, TlsAcceptor)>,
+}
+
+impl Listeners {
+    /// Waits for the next connection; with what shakes hands, if it is one with TLS.
+    async fn accept(&self) -> io::Result<(TcpStream, Option<TlsAcceptor>)> {
+        let Some((tls, acceptor)) = &self.tls else {
+            return Ok((self.plain.accept().await?.0, None));
+        };
+        tokio::select! {
+            accepted = self.plain.accept() => Ok((accepted?.0, None)),
+            accepted = tls.accept() => Ok((accepted?.0, Some(acceptor.clone()))),
+        }
+    }
+}
+
+/// Listens on a free port, and on another one for TLS. Returns what answers there, and the addresses.
 fn open(
     script: Script,
     records: Arc<Records>,
     ended: oneshot::Receiver<()>,
-) -> io::Result<(impl Future<Output = ()> + Send + 'static, SocketAddr)> {
-    let (listener, address) = listen()?;
-    Ok((serve(listener, Arc::new(script), records, ended), address))
+) -> io::Result<(impl Future<Output = ()> + Send + 'static, (SocketAddr, Option<SocketAddr>))> {
+    let (plain, address) = listen()?;
+    let tls = script.tls.as_ref().map(|tls| {
+        let acceptor = tls.acceptor(script.https_hosts.keys().map(String::as_str))?;
+        let (listener, address) = listen()?;
+        Ok::<_, io::Error>(((listener, acceptor), address))
+    });
+    let (tls, tls_address) = tls.transpose()?.unzip();
+    let listeners = Listeners { plain, tls };
+    Ok((serve(listeners, Arc::new(script), records, ended), (address, tls_address)))
 }
 
 /// Answers the requests of all connections. Where this future is dropped, its connections end too.
 async fn serve(
-    listener: TcpListener,
+    listeners: Listeners,
     script: Arc<Script>,
     records: Arc<Records>,
     mut ended: oneshot::Receiver<()>,
@@ -214,13 +266,14 @@ async fn serve(
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
+            accepted = listeners.accept() => match accepted {
+                Ok((stream, tls)) => {
                     let (script, records) = (Arc::clone(&script), Arc::clone(&records));
-                    if script.is_http2 {
-                        connections.spawn(Http2Connection::new(stream, script, records).run());
+                    if let Some(acceptor) = tls {
+                        connections.spawn(run_over_tls(stream, acceptor, script, records));
                     } else {
-                        connections.spawn(Connection::new(stream, script, records).run());
+                        let is_http2 = script.is_http2;
+                        connections.spawn(run(stream, is_http2, script, records));
                     }
                 }
                 Err(_) => tokio::time::sleep(REST).await,
@@ -230,6 +283,33 @@ async fn serve(
             _ = &mut ended => break,
         }
     }
-    drop(listener);
+    drop(listeners);
     connections.shutdown().await;
+}
+
+/// Shakes hands with a client, and answers its requests.
+async fn run_over_tls(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    script: Arc<Script>,
+    records: Arc<Records>,
+) {
+    match tls::shake_hands(acceptor, stream).await {
+        Some((stream, is_http2)) => run(stream, is_http2, script, records).await,
+        None => records.note_failed_handshake(),
+    }
+}
+
+/// Answers the requests of a connection until one side ends it.
+async fn run<S: ClientStream + Send + 'static>(
+    stream: S,
+    is_http2: bool,
+    script: Arc<Script>,
+    records: Arc<Records>,
+) {
+    if is_http2 {
+        Http2Connection::new(stream, script, records).run().await;
+    } else {
+        Connection::new(stream, script, records).run().await;
+    }
 }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::counts::{OriginCounts, PathCounts};
 use super::request::host_of;
-use super::script::{Kept, ListId, Script};
+use super::script::{HostLists, Kept, ListId, Scheme, Script};
 
 /// A request as the origin server received it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +28,12 @@ pub struct ReceivedRequest {
 pub(super) struct Records {
     kept: Kept,
     requests: AtomicU64,
+    tls_requests: AtomicU64,
+    http2_requests: AtomicU64,
+    failed_handshakes: AtomicU64,
     paths: HashMap<String, ListId>,
-    hosts: HashMap<String, HashMap<String, ListId>>,
+    hosts: HostLists,
+    https_hosts: HostLists,
     /// The counts of the script's lists, which need no lock; the first list is for requests that
     /// have no list of their own.
     lists: Vec<ListCounts>,
@@ -52,6 +56,13 @@ struct ListCounts {
     body_bytes: AtomicU64,
 }
 
+/// The protocols by which a request came.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Carrier {
+    pub(super) scheme: Scheme,
+    pub(super) is_http2: bool,
+}
+
 /// A request that the server has recorded, with the list of scripted replies for it, and its
 /// position among the requests that use that list.
 #[derive(Clone, Copy, Debug)]
@@ -68,13 +79,25 @@ pub(super) struct Noted {
 impl Records {
     pub(super) fn new(script: &Script) -> Self {
         let lists = (0..script.lists()).map(|_| ListCounts::default()).collect();
-        let (paths, hosts) = (script.paths.clone(), script.hosts.clone());
-        Self { kept: script.kept, paths, hosts, lists, ..Self::default() }
+        Self {
+            kept: script.kept,
+            paths: script.paths.clone(),
+            hosts: script.hosts.clone(),
+            https_hosts: script.https_hosts.clone(),
+            lists,
+            ..Self::default()
+        }
     }
 
     /// Records a request whose head was received; `list` is the list of scripted replies from which
     /// its reply is taken.
-    pub(super) fn note(&self, list: Option<ListId>, path: &str, head: &Bytes) -> Noted {
+    pub(super) fn note(
+        &self,
+        carrier: Carrier,
+        list: Option<ListId>,
+        path: &str,
+        head: &Bytes,
+    ) -> Noted {
         if list.is_none() {
             let mut others = self.others.lock();
             if let Some(count) = others.get_mut(path) {
@@ -91,6 +114,12 @@ impl Records {
             received.push(ReceivedRequest { head, body: Vec::new(), is_whole: false });
             received.len() - 1
         });
+        if carrier.scheme == Scheme::Https {
+            self.tls_requests.fetch_add(1, Ordering::SeqCst);
+        }
+        if carrier.is_http2 {
+            self.http2_requests.fetch_add(1, Ordering::SeqCst);
+        }
         // Last: a test that sees the request counted finds it kept.
         self.requests.fetch_add(1, Ordering::SeqCst);
         Noted { before, list, place }
@@ -144,6 +173,10 @@ impl Records {
         self.connections.fetch_add(1, Ordering::SeqCst);
     }
 
+    pub(super) fn note_failed_handshake(&self) {
+        self.failed_handshakes.fetch_add(1, Ordering::SeqCst);
+    }
+
     pub(super) fn note_end_of_connection(&self) {
         self.ended_connections.fetch_add(1, Ordering::SeqCst);
     }
@@ -153,15 +186,15 @@ impl Records {
     }
 
     pub(super) fn requests_for(&self, path: &str) -> u64 {
-        let scripted = self.scripted().filter(|(_, scripted, _)| *scripted == path);
-        let scripted: u64 = scripted.map(|(_, _, list)| self.path_counts(list).requests).sum();
+        let scripted = self.scripted().filter(|(scripted, _)| *scripted == path);
+        let scripted: u64 = scripted.map(|(_, list)| self.path_counts(list).requests).sum();
         scripted + self.others.lock().get(path).copied().unwrap_or(0)
     }
 
     pub(super) fn requests_by_path(&self) -> BTreeMap<String, u64> {
         let mut all: BTreeMap<_, _> =
             self.others.lock().iter().map(|(path, count)| (path.clone(), *count)).collect();
-        for (_, path, list) in self.scripted() {
+        for (path, list) in self.scripted() {
             let count = self.path_counts(list).requests;
             if count > 0 {
                 *all.entry(path.to_owned()).or_default() += count;
@@ -170,27 +203,27 @@ impl Records {
         all
     }
 
-    pub(super) fn counts_for_host(&self, host: &str, path: &str) -> PathCounts {
-        let paths = self.hosts.get(&host_of(host));
+    pub(super) fn counts_for_host(&self, scheme: Scheme, host: &str, path: &str) -> PathCounts {
+        let hosts = match scheme {
+            Scheme::Http => &self.hosts,
+            Scheme::Https => &self.https_hosts,
+        };
+        let paths = hosts.get(&host_of(host));
         let list = paths.and_then(|paths| paths.get(path));
         list.map_or_else(PathCounts::default, |list| self.path_counts(*list))
     }
 
     pub(super) fn counts_by_host(&self) -> BTreeMap<(String, String), PathCounts> {
-        let of_hosts = self.scripted().filter_map(|(host, path, list)| {
-            let place = (host?.to_owned(), path.to_owned());
-            Some((place, self.path_counts(list)))
-        });
-        of_hosts.collect()
+        let place = |host: &str, path: &str| (host.to_owned(), path.to_owned());
+        let of_hosts = listed(&self.hosts);
+        of_hosts.map(|(host, path, list)| (place(host, path), self.path_counts(list))).collect()
     }
 
-    /// Returns the hosts and paths that have lists of their own.
-    fn scripted(&self) -> impl Iterator<Item = (Option<&str>, &str, ListId)> {
-        let of_paths = self.paths.iter().map(|(path, list)| (None, &**path, *list));
-        let of_hosts = self.hosts.iter().flat_map(|(host, paths)| {
-            paths.iter().map(|(path, list)| (Some(&**host), &**path, *list))
-        });
-        of_paths.chain(of_hosts)
+    /// Returns the paths that have lists of their own, once for each list.
+    fn scripted(&self) -> impl Iterator<Item = (&str, ListId)> {
+        let of_paths = self.paths.iter().map(|(path, list)| (&**path, *list));
+        let of_hosts = [&self.hosts, &self.https_hosts].into_iter().flat_map(listed);
+        of_paths.chain(of_hosts.map(|(_, path, list)| (path, list)))
     }
 
     fn path_counts(&self, list: ListId) -> PathCounts {
@@ -205,6 +238,9 @@ impl Records {
         OriginCounts {
             connections: self.connections(),
             requests: self.requests(),
+            tls_requests: self.tls_requests.load(Ordering::SeqCst),
+            http2_requests: self.http2_requests.load(Ordering::SeqCst),
+            failed_handshakes: self.failed_handshakes.load(Ordering::SeqCst),
             unreadable: self.unreadable(),
             body_bytes: self.body_bytes_sent(),
             replies_200: self.replies_200.load(Ordering::SeqCst),
@@ -234,6 +270,13 @@ impl Records {
         let ended = self.ended_connections.load(Ordering::SeqCst);
         self.connections().saturating_sub(ended)
     }
+}
+
+/// Returns the hosts, paths and lists.
+fn listed(hosts: &HostLists) -> impl Iterator<Item = (&str, &str, ListId)> {
+    hosts
+        .iter()
+        .flat_map(|(host, paths)| paths.iter().map(move |(path, list)| (&**host, &**path, *list)))
 }
 
 /// A guard for counting a part of a reply's body that is being sent. On drop, the bytes that were

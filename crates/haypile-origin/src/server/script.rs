@@ -7,6 +7,7 @@ use http::StatusCode;
 
 use super::reply::Reply;
 use super::request::host_of;
+use super::tls::{Alpn, TlsAuthority, TlsSettings};
 
 /// The scripted replies of an origin server: a list for each path, or host and path, used in the
 /// order of the requests. The last reply repeats.
@@ -16,9 +17,22 @@ pub struct Script {
     lists: Vec<Arc<[Reply]>>,
     /// The list of replies for each path, as an index of `lists`.
     pub(super) paths: HashMap<String, ListId>,
-    pub(super) hosts: HashMap<String, HashMap<String, ListId>>,
+    pub(super) hosts: HostLists,
+    /// The lists for requests over TLS.
+    pub(super) https_hosts: HostLists,
     pub(super) kept: Kept,
     pub(super) is_http2: bool,
+    pub(super) tls: Option<TlsSettings>,
+}
+
+/// The list of replies for each host and path.
+pub(super) type HostLists = HashMap<String, HashMap<String, ListId>>;
+
+/// The scheme of the URLs of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scheme {
+    Http,
+    Https,
 }
 
 /// The index of a list of scripted replies among all lists of an origin server's script.
@@ -46,8 +60,10 @@ impl Script {
             lists: vec![list(replies)],
             paths: HashMap::new(),
             hosts: HashMap::new(),
+            https_hosts: HashMap::new(),
             kept: Kept::default(),
             is_http2: false,
+            tls: None,
         }
     }
 
@@ -64,9 +80,10 @@ impl Script {
         self
     }
 
-    /// Adds replies to requests for one path with its query, compared byte by byte, on one host: that of the `Host`
-    /// field, or of the target if it is a whole URL, in any case and with or without a port. They have precedence over
-    /// those of [`on`](Self::on), which are for all other hosts.
+    /// Adds replies for one path with its query, compared byte by byte, on one host: that of the
+    /// `Host` field, or of the target if it is a whole URL, in any case and with or without a port.
+    /// They have precedence over those of [`on`](Self::on), which are for all other hosts. Requests over
+    /// [TLS](Self::with_tls) do not use them.
     #[must_use]
     pub fn on_host<R: Into<Reply>>(
         mut self,
@@ -80,13 +97,35 @@ impl Script {
         self
     }
 
+    /// Adds the same for requests over [TLS](Self::with_tls): a host can answer `http` and `https` differently. Only
+    /// hosts with such replies have a certificate; the handshake with any other is refused.
+    #[must_use]
+    pub fn on_https_host<R: Into<Reply>>(
+        mut self,
+        host: &str,
+        path: impl Into<String>,
+        replies: impl IntoIterator<Item = R>,
+    ) -> Self {
+        self.lists.push(list(replies));
+        let paths = self.https_hosts.entry(host_of(host)).or_default();
+        paths.insert(path.into(), ListId(self.lists.len() - 1));
+        self
+    }
+
+    /// Makes the server also speak TLS 1.3, on a [port of its own](super::ScriptedOrigin::tls_address), with
+    /// certificates of this authority. It offers clients these versions of HTTP.
+    #[must_use]
+    pub fn with_tls(self, authority: Arc<TlsAuthority>, alpn: Alpn) -> Self {
+        Self { tls: Some(TlsSettings { authority, alpn }), ..self }
+    }
+
     /// Sets what the server records of requests: their number, heads or bodies.
     #[must_use]
     pub fn keep(self, kept: Kept) -> Self {
         Self { kept, ..self }
     }
 
-    /// Makes the server speak HTTP/2 on every connection, with prior knowledge, and at most
+    /// Makes the server speak HTTP/2 on every connection without TLS, with prior knowledge, and at most
     /// [`MAX_STREAMS`](super::MAX_STREAMS) concurrent requests per connection.
     ///
     /// A reply keeps its status, fields, body and delay. One whose bytes are not a response, or that
@@ -98,8 +137,12 @@ impl Script {
     }
 
     /// Returns the list of scripted replies for a request with this host and path; `None` for the common list.
-    pub(super) fn find(&self, host: Option<&str>, path: &str) -> Option<ListId> {
-        let paths = host.and_then(|host| self.hosts.get(host));
+    pub(super) fn find(&self, scheme: Scheme, host: Option<&str>, path: &str) -> Option<ListId> {
+        let hosts = match scheme {
+            Scheme::Http => &self.hosts,
+            Scheme::Https => &self.https_hosts,
+        };
+        let paths = host.and_then(|host| hosts.get(host));
         let found = paths.and_then(|paths| paths.get(path));
         found.or_else(|| self.paths.get(path)).copied()
     }

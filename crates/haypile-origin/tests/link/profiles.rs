@@ -1,5 +1,6 @@
 //! Links as texts.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use haypile_origin::link::{Link, LinkEmulator, LinkProfile};
@@ -115,7 +116,7 @@ fn errors_name_what_is_allowed() {
         assert_eq!(text.parse::<LinkProfile>().expect_err(text).to_string(), error);
     }
     let profile = LinkProfile { loss: f64::NAN, ..LinkProfile::unshaped() };
-    let origin = ([127, 0, 0, 1], 9).into();
+    let origin: SocketAddr = ([127, 0, 0, 1], 9).into();
     let started = LinkEmulator::start_in_thread(profile.clone(), 1, origin).map(drop);
     for started in [Link::new(profile, 1).map(drop), started] {
         assert_eq!(started.expect_err("no loss").kind(), std::io::ErrorKind::InvalidInput);

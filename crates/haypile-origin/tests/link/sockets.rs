@@ -1,15 +1,21 @@
 //! The emulator in front of an origin server. Nothing here depends on how long something takes.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haypile_origin::link::{LinkEmulator, LinkProfile};
-use haypile_origin::server::{BodySource, Ending, Reply, Script, ScriptedOrigin};
+use haypile_origin::link::{LinkEmulator, LinkOrigins, LinkProfile};
+use haypile_origin::server::{
+    Alpn, BodySource, Ending, Reply, Script, ScriptedOrigin, TlsAuthority,
+};
 use http::Response;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsConnector;
 
 /// Longer than any machine needs; what hangs fails after it.
 const LONG: Duration = Duration::from_mins(1);
@@ -71,6 +77,46 @@ async fn an_origin_answers_on_both_ports() {
         link.stop().await;
     }
     assert_eq!((origin.connections(), origin.requests()), (5, 5));
+}
+
+#[tokio::test]
+async fn a_handshake_of_tls_passes_the_link_and_takes_its_round_trip() {
+    let authority = Arc::new(TlsAuthority::new().expect("random numbers"));
+    let script = Script::new([Response::new("http")])
+        .on_https_host("a.test", "/", [Response::new("https")])
+        .with_tls(Arc::clone(&authority), Alpn::Http1);
+    let origin = ScriptedOrigin::start(script).expect("ports");
+    let profile: LinkProfile = "rtt=20ms".parse().expect("a link");
+    let origins = LinkOrigins { plain: origin.address(), tls: origin.tls_address() };
+    let link = LinkEmulator::start(profile, 1, origins).expect("ports");
+    let mut roots = RootCertStore::empty();
+    let certificate = CertificateDer::from(authority.certificate_der().to_vec());
+    roots.add(certificate).expect("a certificate");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("TLS 1.3")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let start = Instant::now();
+    let name = ServerName::try_from("a.test").expect("a host name");
+    let connected =
+        TlsConnector::from(Arc::new(config)).connect(name, connect(link.tls_address()).await);
+    let mut client = timeout(LONG, connected).await.expect("an end").expect("a handshake");
+    client
+        .write_all(b"GET / HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n\r\n")
+        .await
+        .expect("it takes it");
+    let mut answer = Vec::new();
+    let read = timeout(LONG, client.read_to_end(&mut answer)).await.expect("it ends");
+    assert!(read.is_ok() && answer.ends_with(b"https"));
+    // To connect, to shake hands, and for the request.
+    assert!(start.elapsed() >= Duration::from_millis(60));
+    // Its bytes are those of TLS: the certificate alone has hundreds.
+    assert!(link.bytes_down() > answer.len() as u64 + 300, "{}", link.bytes_down());
+    let (plain, _) = talk(link.address(), CLOSE).await;
+    assert!(plain.ends_with(b"http"));
+    assert_eq!((link.connections(), origin.counts().tls_requests), (2, 1));
 }
 
 #[tokio::test]

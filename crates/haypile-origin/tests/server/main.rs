@@ -2,6 +2,7 @@
 
 mod hosts_and_counts;
 mod http2;
+mod tls;
 
 use std::io::{Read, Write};
 use std::net::TcpStream as StdStream;
