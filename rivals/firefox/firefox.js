@@ -5,6 +5,8 @@
 const OPENED = "http-on-opening-request";
 /* Announced for the target of a redirect as well, and later. */
 const MODIFIED = "http-on-modify-request";
+/* The part of a status that says that TLS failed. */
+const NS_ERROR_MODULE_SECURITY = 21;
 const STOPPED = "http-on-stop-request";
 const FAILED = "http-on-failed-opening-request";
 const TOPICS = [OPENED, MODIFIED, ...Object.keys(ANSWERED), STOPPED, FAILED];
@@ -15,7 +17,24 @@ const EMPTIED = "haypile:emptied";
 const partition = partitionKey => Services.loadContextInfo.custom(false, { partitionKey });
 const systemPrincipal = () => Services.scriptSecurityManager.getSystemPrincipal();
 
+/* What went wrong with a request, by its status; of a handshake or a certificate, in words. */
+const failureOf = status => {
+  const module = ((status >>> 16) & 0x1fff) - 0x45;
+  if (module != NS_ERROR_MODULE_SECURITY) {
+    return hex(status);
+  }
+  const errors = Cc["@mozilla.org/nss_errors_service;1"].getService(Ci.nsINSSErrorsService);
+  return `TLS failed, ${hex(status)}: ${errors.getErrorMessage(status)}`;
+};
+
 class Pages extends Necko {
+  /* Adds the certificate of an authority, DER in base64, to those of the profile; returns whether it is trusted. */
+  trust(authority) {
+    const certificates = Cc["@mozilla.org/security/x509certdb;1"].getService(Ci.nsIX509CertDB);
+    const certificate = certificates.addCertFromBase64(authority, "CT,,");
+    return certificates.isCertTrusted(certificate, Ci.nsIX509Cert.CA_CERT, Ci.nsIX509CertDB.TRUSTED_SSL);
+  }
+
   /* The site of a URL, by the public suffixes that the browser knows. */
   siteOf(url) {
     return Services.eTLD.getSite(Services.io.newURI(url));
@@ -107,7 +126,7 @@ class Pages extends Necko {
       return;
     }
     if (topic == FAILED || channel.status != Cr.NS_OK) {
-      response.failure = hex(channel.status);
+      response.failure = failureOf(channel.status);
     }
   }
 

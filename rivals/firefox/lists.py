@@ -8,8 +8,6 @@ The orders are those of run.py, which loads pages. A list is loaded as it is: ea
 (nsIHttpChannel), opened when the one that causes it has ended, without a page that would have to request it.
 """
 
-from urllib.parse import urlsplit
-
 import run
 from job import JobError
 from orders import Resource, Site
@@ -23,16 +21,9 @@ MAX_BODY_BYTES = 1 << 30
 
 
 class ListBrowser(run.PageBrowser):
-    """A Firefox whose channels lead to the origin, whatever the ports of their URLs are."""
+    """A Firefox whose channels lead to the origin."""
 
     SCRIPT, CLASS = "lists.js", "Lists"
-
-    def __init__(self, spec, orders, ports):
-        super().__init__(spec, orders)
-        port = orders["plain"].rpartition(":")[2]
-        forced = [f"{own}={port}" for own in ports if own != 80]
-        name = "network.socket.forcePort"
-        self._preferences[name] = ";".join([self._preferences[name], *forced])
 
 
 class ListLoader(run.Loader):
@@ -40,6 +31,9 @@ class ListLoader(run.Loader):
 
     def _read_site(self, orders):
         site = Site(orders, Resource.of_list)
+        for resource in site.resources:
+            if resource.is_https:
+                raise JobError(f"{resource.url}: this loader serves http alone")
         for page in range(len(site.pages)):
             size = sum(resource.size for resource in site.of_page(page))
             if size > MAX_BODY_BYTES:
@@ -48,8 +42,7 @@ class ListLoader(run.Loader):
         return site
 
     def _make_browser(self, orders):
-        ports = {urlsplit(resource.url).port or 80 for resource in self._site.resources}
-        return ListBrowser(self._spec, orders, sorted(ports))
+        return ListBrowser(self._spec, orders, self._site)
 
     def _open(self):
         # Requests without a page have one part of the cache in common.

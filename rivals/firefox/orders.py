@@ -1,9 +1,13 @@
 """The orders of a loader, as crates/haypile-pages/src/orders.rs has them, and the site that they name."""
 
+import base64
 import json
 import re
+import ssl
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from browser import MEMORY_KB, cache_preferences
 from job import JobError
@@ -56,6 +60,41 @@ class CacheSpec:
         return cache_preferences(self.size_kb if self.is_on_disk else None, memory_kb)
 
 
+@dataclass(frozen=True)
+class Https:
+    """What a loader has to know of the certificates of the site."""
+
+    authority: str
+    check_host: str | None
+    _certificate: str
+    _key: str
+
+    @classmethod
+    def of(cls, orders):
+        """Returns that of the orders; `None` if the site has no https."""
+        https = orders.get("https")
+        if https is None:
+            return None
+        check = https.get("check") or {"host": None, "certificate": "", "key": ""}
+        return cls(https["authority"], check["host"], check["certificate"], check["key"])
+
+    def check_context(self):
+        """Returns the context of TLS of a server for the check host."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        # The module reads certificates from files alone.
+        with tempfile.NamedTemporaryFile("w", encoding="ascii", suffix=".pem") as file:
+            file.write(pem("CERTIFICATE", self._certificate) + pem("PRIVATE KEY", self._key))
+            file.flush()
+            context.load_cert_chain(file.name)
+        return context
+
+
+def pem(label, text):
+    """Returns DER in base64 as PEM."""
+    lines = base64.encodebytes(base64.b64decode(text)).decode("ascii")
+    return f"-----BEGIN {label}-----\n{lines}-----END {label}-----\n"
+
+
 class Site:
     """What a loader has to know of the site."""
 
@@ -66,6 +105,25 @@ class Site:
         crc32 = json.loads(Path(orders["crc32"]).read_text(encoding="utf-8"))
         self.pages = site["pages"]
         self.resources = [(resource or Resource.of)(*pair) for pair in zip(site["resources"], crc32, strict=True)]
+        self._verify_schemes(orders)
+
+    def _verify_schemes(self, orders):
+        has_https = any(resource.is_https for resource in self.resources)
+        if has_https and orders.get("https") is None:
+            raise JobError("the site has URLs by https, and the orders have no certificate of its authority")
+        if not has_https and orders.get("protocol", "h1") != "h1":
+            raise JobError("browsers speak HTTP/2 over TLS alone, and the site has no URL by https")
+
+    def ports(self, port, tls_port):
+        """Returns the ports of the origin by those of the URLs."""
+        ports = {80: port, 443: tls_port}
+        for resource in self.resources:
+            named = urlsplit(resource.url).port
+            wanted = tls_port if resource.is_https else port
+            if named is not None and ports.setdefault(named, wanted) != wanted:
+                raise JobError(f"{resource.url}: port {named} belongs to the other scheme at another host, and the "
+                               "browser maps ports for all hosts alike")
+        return ports
 
     def of_page(self, page):
         """Returns the resources of a page in the order of its loads."""
@@ -114,11 +172,14 @@ class Resource:
     def of_list(cls, resource, crc32):
         """Returns the resource that a site describes, whose body may be any bytes."""
         url = resource["url"]
-        if not url.startswith("http://"):
-            raise JobError(f"{url}: this loader serves http alone")
         [body] = resource["body"].values()
         directives = ",".join(value for name, value in resource["headers"] if name == "cache-control").lower()
         return cls(url, resource["kind"], resource["status"], body["bytes"], crc32, "no-store" in directives)
+
+    @property
+    def is_https(self):
+        """Whether the browser asks for it over TLS."""
+        return self.url.startswith("https:")
 
     @property
     def is_redirect(self):

@@ -23,7 +23,7 @@ import browser  # noqa: E402  pylint: disable=wrong-import-position
 import guard  # noqa: E402  pylint: disable=wrong-import-position
 from cache_files import CacheFiles  # noqa: E402  pylint: disable=wrong-import-position
 from job import JobError  # noqa: E402  pylint: disable=wrong-import-position
-from orders import CacheSpec, Site, partition_of  # noqa: E402  pylint: disable=wrong-import-position
+from orders import CacheSpec, Https, Site, partition_of  # noqa: E402  pylint: disable=wrong-import-position
 from origin import Origin  # noqa: E402  pylint: disable=wrong-import-position
 
 NAME = "firefox"
@@ -32,6 +32,8 @@ ABOUT = "Firefox's own HTTP cache, headless"
 PATIENCE_SECONDS = 30
 # Without an event for this long after its load event, a page has got the rest from the caches of its content process.
 QUIET_SECONDS = 0.3
+# The versions of HTTP for https; http is HTTP/1.1.
+PROTOCOLS = ("h1", "h2")
 # Kinds of resources that these caches keep.
 KEPT_KINDS = ("image", "css")
 CHECK_PATH = "/haypile-check"
@@ -47,6 +49,17 @@ PREFERENCES = {
     "network.stricttransportsecurity.preloadlist": False,
     "security.mixed_content.block_active_content": False,
     "security.mixed_content.upgrade_display_content": False,
+    # Whether a certificate was revoked or is pinned is asked of hosts elsewhere, as is a way without TCP.
+    "security.OCSP.enabled": 0,
+    "security.cert_pinning.enforcement_level": 0,
+    "security.pki.certificate_transparency.mode": 0,
+    "security.remote_settings.crlite_filters.enabled": False,
+    "security.remote_settings.intermediates.enabled": False,
+    "security.certerrors.mitm.priming.enabled": False,
+    "network.dns.native_https_query": False,
+    "network.dns.echconfig.enabled": False,
+    "network.http.http3.enable": False,
+    "network.http.altsvc.enabled": False,
     # Documents that are kept for the back button would take memory, and nobody goes back.
     "browser.sessionhistory.max_total_viewers": 0,
 }
@@ -59,13 +72,20 @@ class PageBrowser(browser.Browser):
     # The script of the loader's part inside of the browser, and its class.
     SCRIPT, CLASS = "firefox.js", "Pages"
 
-    def __init__(self, spec, orders):
-        host, _, port = orders["plain"].rpartition(":")
-        super().__init__(PREFERENCES | spec.preferences() | {
+    def __init__(self, spec, orders, site):
+        host, port = address(orders["plain"])
+        # Without https of the site, what the browser wants of others by it ends at a closed port. With it, the origin
+        # refuses the handshakes of other hosts.
+        tls_port = address(orders["tls"])[1] if orders.get("https") else browser.CLOSED_PORT
+        ports = site.ports(port, tls_port)
+        preferences = PREFERENCES | spec.preferences() | {
             "network.dns.forceResolve": host,
-            "network.socket.forcePort": f"80={port};443={browser.CLOSED_PORT}",
-            "network.http.max-persistent-connections-per-server": orders["connections"],
-        })
+            "network.socket.forcePort": ";".join(f"{named}={real}" for named, real in ports.items()),
+        }
+        # Over HTTP/2 a host has one connection anyway, and hosts by http have as many as the browser wants.
+        if orders.get("protocol", "h1") == "h1":
+            preferences["network.http.max-persistent-connections-per-server"] = orders["connections"]
+        super().__init__(preferences)
         if orders["is_kept"]:
             self._wait_for_predecessor()
         else:
@@ -93,15 +113,18 @@ class Loader:
 
     def __init__(self, orders):
         self._spec = CacheSpec.parse(orders["cache"])
-        if orders.get("protocol", "h1") != "h1":
-            raise JobError("this loader speaks HTTP/1.1 alone")
+        if orders.get("protocol", "h1") not in PROTOCOLS:
+            raise JobError(f"unknown protocol '{orders['protocol']}' (known: {', '.join(PROTOCOLS)})")
         self._site = self._read_site(orders)
+        self._https = Https.of(orders)
         self._compares_bodies = orders.get("compares_bodies", False)
         # URLs that the content process has loaded, and may have kept.
         self._kept = set()
         self.browser = self._make_browser(orders)
         try:
             self.browser.start()
+            if self._https is not None and not self.browser.call("trust", self._https.authority):
+                raise JobError("the browser does not trust the authority of the origin's certificates")
             self._partitions, site = self._open()
             self.browser.settle()
             self._check_cache(site)
@@ -113,7 +136,7 @@ class Loader:
         return Site(orders)
 
     def _make_browser(self, orders):
-        return PageBrowser(self._spec, orders)
+        return PageBrowser(self._spec, orders, self._site)
 
     def _open(self):
         """Opens the tab, and returns the partitions of the site's pages and the site of the first one."""
@@ -138,9 +161,10 @@ class Loader:
         image = f"{CHECK_PATH}-{time.time_ns()}.svg"
         pages = {CHECK_PATH: (CHECK_PAGE % image.encode(), "text/html", "no-cache"),
                  image: (CHECK_IMAGE, "image/svg+xml", "max-age=86400")}
-        with Origin({}, pages=pages) as origin:
-            port = origin.address.rpartition(":")[2]
-            base = site.replace("://", "://check.") + f":{port}"
+        is_https = site.startswith("https:")
+        with Origin({}, pages=pages, tls=self._https.check_context() if is_https else None) as origin:
+            base = f"https://{self._https.check_host}" if is_https else site.replace("://", "://check.")
+            base += f":{address(origin.address)[1]}"
             partition = partition_of(site)
             loads = [self._load([base + CHECK_PATH, base + image], False) for _ in range(2)]
             # An entry is listed when it has been written.
@@ -242,6 +266,12 @@ class Loader:
         if not self._spec.is_on and in_memory:
             raise JobError(f"the browser has {len(in_memory)} entries, and its cache is '{self._spec.mode}'")
         self.browser.quit()
+
+
+def address(text):
+    """Returns host and port of an address."""
+    host, _, port = text.rpartition(":")
+    return host, int(port)
 
 
 def is_right(resource, response, compares_bodies):

@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import signal
+import ssl
 import struct
 import subprocess
 import sys
@@ -108,12 +109,17 @@ class LoaderCase(unittest.TestCase):
         self.files, self.place = folder / "files", folder / "place"
         self.files.mkdir()
         self.place.mkdir()
+        self.origin = self.serve()
+        self.write_site()
+
+    def serve(self, tls=None):
+        """Starts an origin of the site."""
         pages = {path: (body, TYPES[kind], control) for path, (kind, control, body) in RESOURCES.items()}
         answers = {path: (302, {"Location": target}) for path, target in REDIRECTS.items()}
         answers |= {path: (200, {"Content-Encoding": "gzip"}) for path in ENCODED}
-        self.origin = Origin({}, pages=pages, answers=answers)
-        self.addCleanup(self.origin.close)
-        self.write_site()
+        origin = Origin({}, pages=pages, answers=answers, tls=tls)
+        self.addCleanup(origin.close)
+        return origin
 
     def write_site(self, scheme="http"):
         """Writes what a loader has to know of the site."""
@@ -307,9 +313,6 @@ class Refusals(LoaderCase):
         for said, cache in (("unknown cache 'ram'", "ram"), ("memory has a size", "memory"),
                             ("none has no size", "none:size=1MB"), ("a size is 1 KB", "file:size=100")):
             self.assertIn(said, self.refused(cache))
-        self.assertIn("HTTP/1.1 alone", self.refused("none", protocol="h2"))
-        self.write_site("https")
-        self.assertIn("http alone", self.refused("none"))
 
     def test_a_missing_browser_is_named_with_how_to_get_it(self):
         environment = {**os.environ, "PATH": "/nowhere"}
@@ -347,6 +350,85 @@ class Refusals(LoaderCase):
             if has_journal:
                 (self.place / "index.log").touch()
             self.assertEqual(index_state(self.place), state, (is_dirty, has_journal))
+
+
+class Authority:
+    """A certificate authority of a test, with the certificates of the site and of the host of the check."""
+
+    NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30")
+
+    def __init__(self, folder):
+        self._folder = folder
+        folder.mkdir()
+        self._openssl("authority", "-addext", "basicConstraints=critical,CA:TRUE",
+                      "-addext", "keyUsage=critical,keyCertSign")
+        for name, host in (("site", "www.site.test"), ("check", "check.www.site.test")):
+            self._openssl(name, "-CA", folder / "authority.pem", "-CAkey", folder / "authority.key",
+                          "-addext", f"subjectAltName=DNS:{host}", "-addext", "basicConstraints=critical,CA:FALSE",
+                          "-addext", "extendedKeyUsage=serverAuth")
+        check = {"host": "check.www.site.test", "certificate": self._der("check.pem"), "key": self._der("check.key")}
+        self.orders = {"authority": self._der("authority.pem"), "check": check}
+
+    def _openssl(self, name, *arguments_):
+        path = self._folder / name
+        subprocess.run(["openssl", "req", "-x509", *self.NEW_KEY, "-subj", f"/CN={name}", "-keyout", f"{path}.key",
+                        "-out", f"{path}.pem", *arguments_], check=True, capture_output=True, timeout=LIMIT_SECONDS)
+
+    def _der(self, name):
+        """The DER of a file in base64."""
+        lines = (self._folder / name).read_text(encoding="ascii").splitlines()
+        return "".join(line for line in lines if not line.startswith("-----"))
+
+    def context(self):
+        """What the origin of the site needs for TLS."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self._folder / "site.pem", self._folder / "site.key")
+        return context
+
+
+class Https(LoaderCase):
+    """The same site by https."""
+
+    def setUp(self):
+        super().setUp()
+        self.authority = Authority(self.files / "authority")
+        self.plain, self.origin = self.origin, self.serve(self.authority.context())
+        self.write_site("https")
+
+    def start(self, *arguments_, **others):
+        return super().start(*arguments_, **({"https": self.authority.orders, "plain": self.plain.address} | others))
+
+    def test_caches_answer_and_the_authority_survives_a_kill(self):
+        process = self.ready("file:size=6MB")
+        self.assertEqual(self.load(process), ({}, ALL))
+        self.assertEqual(self.load(process), ({"file": STORED}, ALL - STORED))
+        self.kill(process)
+        process = self.ready("file:size=6MB", is_kept=True)
+        self.assertEqual(self.load(process), ({"file": STORED}, 1))
+        self.assertEqual(self.end(process), (0, ""))
+        process = self.ready("none")
+        self.assertEqual([self.load(process), self.load(process)], [({}, ALL), ({}, ALL)])
+        self.assertEqual(self.end(process), (0, ""))
+        self.assertEqual(self.plain.requests, 0)
+
+    def test_a_certificate_of_another_authority_is_an_error(self):
+        other = Authority(self.files / "other").orders
+        said = self.refused("none", https=other | {"check": self.authority.orders["check"]})
+        self.assertIn("TLS failed", said)
+        self.assertIn("the browser did not load a page of the loader's own", said)
+        # Where the check passes and the site does not: its pages fail.
+        process = self.ready("none", https=other)
+        report, asked = self.ask(process, {"load": 0})
+        # All of its requests, and the load event.
+        self.assertEqual((report["failed"], asked), (ALL + 1, 0))
+        self.assertIn("TLS failed", report["first_failure"])
+        self.kill(process)
+
+    def test_orders_without_an_authority_and_http2_without_https_are_refused(self):
+        self.assertIn("no certificate of its authority", self.refused("none", https=None))
+        self.write_site()
+        self.assertIn("HTTP/2 over TLS alone", self.refused("none", protocol="h2"))
+        self.assertIn("unknown protocol 'h3' (known: h1, h2)", self.refused("none", protocol="h3"))
 
 
 class Failures(LoaderCase):

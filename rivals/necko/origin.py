@@ -2,19 +2,34 @@
 
 import http.server
 import socket
+import sys
 import threading
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """A server with a thread for each connection."""
+
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        """Reports an error of a connection, unless the client has ended it or refuses the certificate."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 class Origin:
     """Answers GET by the bodies of its paths, on the loopback device. A page is a body with its type and its
-    `Cache-Control`; `answers` has other statuses and further header lines of some paths."""
+    `Cache-Control`; `answers` has other statuses and further header lines of some paths. It speaks TLS if it has a
+    context (`ssl.SSLContext`) for it."""
 
-    def __init__(self, bodies, cache_control="max-age=86400", pages=None, answers=None):
+    def __init__(self, bodies, cache_control="max-age=86400", pages=None, answers=None, tls=None):
         self.bodies, self.cache_control, self.pages = bodies, cache_control, pages or {}
         self.answers = answers or {}
         self.requests = 0
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = Server(("127.0.0.1", 0), self._handler())
+        if tls is not None:
+            # The thread of a connection shakes hands, so that one that stalls does not hold up the others.
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
 
