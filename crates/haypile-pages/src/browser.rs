@@ -21,6 +21,7 @@ use haypile_measure::measure::{Child, Deadline, Failure, MeasureError, Runner};
 use haypile_measure::rival::Rivals;
 
 use super::column::Column;
+use super::orders::Protocol;
 use super::process::{LoaderError, LoaderProcess, LoaderSettings};
 use super::site_server::SiteServer;
 use super::verify::{CountedLoad, is_revalidated_later};
@@ -121,6 +122,11 @@ impl Browser {
     /// Whether the browser's loader can load pages recorded in a HAR file, for which it follows redirects and checks compressed
     /// bodies by their checksums (Firefox only).
     pub fn loads_recordings(&self) -> bool {
+        self.name == FIREFOX
+    }
+
+    /// Whether the loader loads pages by `https`, in HTTP/1.1 and HTTP/2.
+    pub fn speaks_https(&self) -> bool {
         self.name == FIREFOX
     }
 
@@ -368,6 +374,39 @@ pub fn verify_load(
     Ok(())
 }
 
+/// Checks that all requests for `https` came over TLS and no others, and in the version of HTTP that was asked for;
+/// `asked` has the number of requests to the origin for each load of the page.
+///
+/// # Errors
+///
+/// Requests that came by another protocol.
+pub fn verify_protocols(
+    site: &Site,
+    protocol: Protocol,
+    load: &CountedLoad,
+    asked: &[u64],
+) -> Result<(), String> {
+    let page = &site.pages[load.page];
+    let is_https = |resource: usize| site.resources[resource].is_https();
+    let of_https = page.loads.iter().zip(asked).filter(|(load, _)| is_https(load.resource));
+    let expected: u64 = of_https.map(|(_, times)| times).sum();
+    let (tls, http2) = (load.origin.tls_requests, load.origin.http2_requests);
+    if tls != expected {
+        return Err(format!(
+            "page '{}': {tls} requests came over TLS, and {expected} were for https",
+            page.name
+        ));
+    }
+    let expected = if protocol == Protocol::H2 { tls } else { 0 };
+    if http2 != expected {
+        return Err(format!(
+            "page '{}': {http2} of {tls} requests over TLS came over HTTP/2, and not {expected}",
+            page.name
+        ));
+    }
+    Ok(())
+}
+
 /// Checks that a cache answered some requests on repeat views, if it has room for a whole page, and if these
 /// pages have a resource that a cache answers without the origin.
 ///
@@ -467,7 +506,12 @@ mod tests {
     }
 
     fn site() -> Site {
-        let generator = Generator { seed: 1, pages: 1, requests: MIN_REQUESTS, page_bytes: 20_000 };
+        generated(false)
+    }
+
+    fn generated(is_https: bool) -> Site {
+        let generator =
+            Generator { seed: 1, pages: 1, requests: MIN_REQUESTS, page_bytes: 20_000, is_https };
         generator.generate(UNIX_EPOCH).unwrap()
     }
 
@@ -509,6 +553,29 @@ mod tests {
         assert_eq!(verify_load(&later, &disk, &twice, &asked), Ok(()));
         twice.report.hits = 1;
         assert!(verify_load(&later, &disk, &twice, &asked).is_err(), "one resource is missing");
+    }
+
+    #[test]
+    fn requests_by_another_protocol_than_their_url_has_are_noticed() {
+        let (plain, https) = (site(), generated(true));
+        let verify = |site: &Site, protocol, tls_requests, http2_requests| {
+            let (mut load, asked) = load(site, 3);
+            load.origin = LoadCounts { tls_requests, http2_requests, ..LoadCounts::default() };
+            verify_protocols(site, protocol, &load, &asked)
+        };
+        let asked = u64::from(MIN_REQUESTS) - 3;
+        assert_eq!(verify(&plain, Protocol::H1, 0, 0), Ok(()));
+        assert_eq!(verify(&plain, Protocol::H2, 0, 0), Ok(()));
+        assert_eq!(verify(&https, Protocol::H1, asked, 0), Ok(()));
+        assert_eq!(verify(&https, Protocol::H2, asked, asked), Ok(()));
+        for (site, protocol, tls, http2) in [
+            (&plain, Protocol::H1, 1, 0),
+            (&https, Protocol::H1, 0, 0),
+            (&https, Protocol::H1, asked, asked),
+            (&https, Protocol::H2, asked, asked - 1),
+        ] {
+            assert!(verify(site, protocol, tls, http2).is_err(), "{tls} {http2}");
+        }
     }
 
     #[test]

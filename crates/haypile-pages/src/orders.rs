@@ -35,10 +35,35 @@ pub struct PageOrders {
     /// The version of HTTP that the loader uses with all hosts.
     #[serde(default)]
     pub protocol: Protocol,
+    /// The certificates for `https`; `None` if the site has no such URL, and for our own loader, whose
+    /// link emulates TLS.
+    #[serde(default)]
+    pub https: Option<HttpsOrders>,
     /// The number of connections that the loader opens to a host; 1 over HTTP/2.
     pub connections: usize,
     /// Whether the HTTP cache is partitioned by the site of the page, as in browsers.
     pub is_partitioned: bool,
+}
+
+/// The certificates of a run, of which a browser knows nothing before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HttpsOrders {
+    /// The certificate of the authority that the browser has to trust, DER in base64.
+    pub authority: String,
+    /// The identity of a host for the loader's own check page; `None` if the document of the site's first page is
+    /// `http`.
+    pub check: Option<CheckIdentity>,
+}
+
+/// The certificate of a host whose pages the loader serves itself, to check the browser's cache by them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckIdentity {
+    /// The name of the host. It belongs to the same site as the document of the first page.
+    pub host: String,
+    /// The certificate of the host, DER in base64.
+    pub certificate: String,
+    /// The private key of the certificate, the DER of PKCS #8 in base64.
+    pub key: String,
 }
 
 /// A version of HTTP: HTTP/1.1 or HTTP/2. TLS adds its round trip by the scheme of a URL, whatever the version is.

@@ -85,6 +85,7 @@ impl LoaderSettings<'_> {
             plain,
             tls,
             protocol: self.protocol,
+            https: server.https().cloned(),
             connections: self.connections,
             is_partitioned: self.is_partitioned,
         }

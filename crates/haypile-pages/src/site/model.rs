@@ -125,6 +125,11 @@ impl Site {
         self.cacheable().map(|resource| resource.body_len() + resource.head_bytes()).sum()
     }
 
+    /// Whether a URL of the site is `https`.
+    pub fn has_https(&self) -> bool {
+        self.resources.iter().any(Resource::is_https)
+    }
+
     /// Removes, from all pages of the site, the waits between the end of a load and the requests
     /// that it causes.
     pub fn drop_waits(&mut self) {

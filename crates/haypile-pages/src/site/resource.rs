@@ -132,6 +132,16 @@ pub struct Resource {
 }
 
 impl Resource {
+    /// Whether the URL's scheme is `https`.
+    pub fn is_https(&self) -> bool {
+        self.url.starts_with("https:")
+    }
+
+    /// Whether a browser follows the `Location` of the response.
+    pub fn is_redirect(&self) -> bool {
+        matches!(self.status, 301 | 302 | 303 | 307 | 308)
+    }
+
     /// Returns the size of the response's body as it is sent, in bytes.
     pub fn body_len(&self) -> u64 {
         self.body.len()

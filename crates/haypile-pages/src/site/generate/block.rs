@@ -76,6 +76,13 @@ pub(super) struct Item {
     pub(super) children: Vec<usize>,
 }
 
+/// The beginning of URLs: their scheme, and the folder that those of a block share.
+#[derive(Clone, Copy)]
+pub(super) struct UrlBase<'a> {
+    pub(super) scheme: &'a str,
+    pub(super) folder: &'a str,
+}
+
 /// A group of generated resources: those of one page, or those that all pages share.
 pub(super) struct SiteBlock {
     /// The resources of the group; in a page's group, the document comes first.
@@ -88,17 +95,17 @@ pub(super) struct SiteBlock {
 }
 
 impl SiteBlock {
-    /// Generates a group of resources (of one page, or shared by all) whose URLs contain `folder`;
+    /// Generates the resources that belong together; all their URLs begin with `base`, and
     /// `first_mark` is the first unused number of an element with a style.
     pub(super) fn draw(
         rng: &mut ChaCha8Rng,
         counts: &KindCounts,
-        folder: &str,
+        base: UrlBase<'_>,
         first_mark: u32,
     ) -> Self {
         let mut block =
             Self { items: Vec::new(), shared_len: 0, top: Vec::new(), next_mark: first_mark };
-        block.fill(rng, counts, folder);
+        block.fill(rng, counts, base);
         block
     }
 
@@ -106,12 +113,12 @@ impl SiteBlock {
     pub(super) fn draw_page(
         rng: &mut ChaCha8Rng,
         counts: &KindCounts,
-        folder: &str,
+        base: UrlBase<'_>,
         first_mark: u32,
         shared: &Self,
     ) -> Self {
         let root_bytes = draw_root(rng);
-        let root = item(rng, ResourceKind::Html, root_bytes, folder, 0);
+        let root = item(rng, ResourceKind::Html, root_bytes, base, 0);
         let mut block = Self {
             items: vec![root],
             shared_len: shared.items.len(),
@@ -121,7 +128,7 @@ impl SiteBlock {
         let mut counts = counts.clone();
         // The document itself.
         counts.0[5] -= 1;
-        block.fill(rng, &counts, folder);
+        block.fill(rng, &counts, base);
         let (mut children, own_from) = (shared.top.clone(), shared.items.len());
         children.append(&mut block.top);
         let kind_and_url = |&index: &usize| {
@@ -182,12 +189,12 @@ impl SiteBlock {
         self.bytes()
     }
 
-    fn fill(&mut self, rng: &mut ChaCha8Rng, counts: &KindCounts, folder: &str) {
+    fn fill(&mut self, rng: &mut ChaCha8Rng, counts: &KindCounts, base: UrlBase<'_>) {
         for (kind, count) in KINDS.into_iter().zip(counts.0) {
             let sizes = draw(rng, kind, count as usize);
             for (number, bytes) in (1..).zip(sizes) {
                 let parent = self.parent(rng, kind, number);
-                let own = item(rng, kind, bytes, folder, number);
+                let own = item(rng, kind, bytes, base, number);
                 let index = self.shared_len + self.items.len();
                 match parent {
                     None => self.top.push(index),
@@ -232,7 +239,13 @@ fn position(kind: ResourceKind) -> usize {
     KINDS.iter().position(|other| *other == kind).unwrap_or(KINDS.len())
 }
 
-fn item(rng: &mut ChaCha8Rng, kind: ResourceKind, bytes: u64, folder: &str, number: u32) -> Item {
+fn item(
+    rng: &mut ChaCha8Rng,
+    kind: ResourceKind,
+    bytes: u64,
+    base: UrlBase<'_>,
+    number: u32,
+) -> Item {
     let format = match kind {
         ResourceKind::Html => BodyFormat::Html,
         ResourceKind::Css => BodyFormat::Css,
@@ -252,7 +265,8 @@ fn item(rng: &mut ChaCha8Rng, kind: ResourceKind, bytes: u64, folder: &str, numb
     } else {
         format!("{kind}-{number}.{}", format.extension())
     };
-    let url = format!("http://{host}.site.test/{folder}/{name}");
+    let UrlBase { scheme, folder } = base;
+    let url = format!("{scheme}://{host}.site.test/{folder}/{name}");
     let seed = rng.next_u64();
     let body = TypedBody { format, bytes, seed, children: Vec::new(), marks: 0 };
     Item { kind, url, body, children: Vec::new() }

@@ -45,7 +45,7 @@ use std::time::{Duration, SystemTime};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use self::block::{Item, KindCounts, SiteBlock};
+use self::block::{Item, KindCounts, SiteBlock, UrlBase};
 use super::body::SiteBody;
 use super::error::SiteError;
 use super::model::{MAX_LOADS_PER_PAGE, MAX_PAGES, Site};
@@ -76,20 +76,28 @@ pub struct Generator {
     pub requests: u32,
     /// The total length of the bodies of a generated page, in bytes, at most [`MAX_PAGE_BYTES`].
     pub page_bytes: u64,
+    /// Whether all URLs are `https`, and not `http`.
+    pub is_https: bool,
 }
 
 impl Generator {
-    /// Returns a generator of a site whose pages have the requests and bytes of a percentile of
-    /// HTTP Archive's pages.
+    /// Returns a generator of pages by `http` at a percentile of HTTP Archive's pages.
     pub fn at_percentile(seed: u64, pages: usize, percentile: Percentile) -> Self {
-        Self { seed, pages, requests: percentile.requests(), page_bytes: percentile.page_bytes() }
+        Self {
+            seed,
+            pages,
+            requests: percentile.requests(),
+            page_bytes: percentile.page_bytes(),
+            is_https: false,
+        }
     }
 
-    /// Returns a generator of a site whose pages have this total length in bytes, with the number
-    /// of requests that HTTP Archive's pages of this weight have: interpolated, and limited to its
-    /// 10th and 90th percentiles.
+    /// Returns a generator of pages by `http` of this weight in bytes, with the number of requests that HTTP
+    /// Archive's pages of this weight have: interpolated, and limited to its 10th and 90th
+    /// percentiles.
     pub fn of_weight(seed: u64, pages: usize, page_bytes: u64) -> Self {
-        Self { seed, pages, requests: percentile::requests_of_weight(page_bytes), page_bytes }
+        let requests = percentile::requests_of_weight(page_bytes);
+        Self { seed, pages, requests, page_bytes, is_https: false }
     }
 
     /// Generates a site whose `Last-Modified` and `Expires` headers are before and after the time
@@ -101,14 +109,17 @@ impl Generator {
     pub fn generate(&self, now: SystemTime) -> Result<Site, SiteError> {
         self.check()?;
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        let scheme = if self.is_https { "https" } else { "http" };
         let counts = KindCounts::of_page(self.requests);
         let shared_counts = counts.shared();
-        let mut shared = SiteBlock::draw(&mut rng, &shared_counts, "s", 1);
+        let mut shared =
+            SiteBlock::draw(&mut rng, &shared_counts, UrlBase { scheme, folder: "s" }, 1);
         let marks = shared.marks();
         let mut own: Vec<_> = (1..=self.pages)
             .map(|page| {
                 let own_counts = counts.without(&shared_counts);
-                SiteBlock::draw_page(&mut rng, &own_counts, &format!("p{page}"), marks + 1, &shared)
+                let base = UrlBase { scheme, folder: &format!("p{page}") };
+                SiteBlock::draw_page(&mut rng, &own_counts, base, marks + 1, &shared)
             })
             .collect();
         // The shared part has of the first page's weight what it has of its drawn sizes.

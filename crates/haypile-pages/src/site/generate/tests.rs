@@ -94,6 +94,26 @@ fn sizes_are_spread_as_published() {
 }
 
 #[test]
+fn pages_by_https_have_the_same_sizes_and_urls_of_that_scheme_alone() {
+    let plain = Generator::at_percentile(1, 2, Percentile::P10);
+    let https = Generator { is_https: true, ..plain.clone() };
+    let (plain, https) = (plain.generate(now()).unwrap(), https.generate(now()).unwrap());
+    assert!(!plain.has_https() && https.resources.iter().all(Resource::is_https));
+    assert_eq!(plain.pages, https.pages);
+    for page in 0..2 {
+        assert_eq!(plain.page_weight_bytes(page), https.page_weight_bytes(page));
+    }
+    for resource in &https.resources {
+        let body = resource.body_bytes();
+        assert!(
+            !body.windows(22).any(|part| part == b"http://static.site.tes"),
+            "{}",
+            resource.url
+        );
+    }
+}
+
+#[test]
 fn pages_share_the_stated_resources() {
     let site = site(3, 4, Percentile::P50);
     let sets = site.pages.iter().map(|page| page.loads.iter().map(|load| load.resource));
@@ -185,7 +205,13 @@ fn a_weight_of_ones_own_is_kept() {
     let site = generator.generate(now()).unwrap();
     assert_eq!(site.page_weight_bytes(1), 900_000);
     assert!((25..42).contains(&generator.requests));
-    let few = Generator { seed: 1, pages: 1, requests: MIN_REQUESTS, page_bytes: 20_000 };
+    let few = Generator {
+        seed: 1,
+        pages: 1,
+        requests: MIN_REQUESTS,
+        page_bytes: 20_000,
+        is_https: false,
+    };
     assert_eq!(few.generate(now()).unwrap().page_weight_bytes(0), 20_000);
 }
 

@@ -95,8 +95,7 @@ impl<'a> Bodies<'a> {
         let mut content = self.content(resource, children, parents, marks);
         if let Some(RecordedCoding { coding, decoded_bytes }) = recorded.coding {
             // Browsers accept br over TLS alone.
-            let is_https = recorded.url.starts_with("https:");
-            let coding = if is_https { coding } else { ContentCoding::Gzip };
+            let coding = if recorded.is_https() { coding } else { ContentCoding::Gzip };
             let encoded = EncodedBody::fit(coding, bytes, decoded_bytes, &content);
             if encoded.is_some() {
                 return encoded.map(SiteBody::Encoded);

@@ -153,7 +153,7 @@ impl Redirects {
             let mut url = Url::parse(&resource.url).ok()?.join(location).ok()?;
             url.set_fragment(None);
             let target = *known.get(url.as_str())?;
-            (is_redirect(resource) && recorded.resources[target].url != resource.url)
+            (resource.is_redirect() && recorded.resources[target].url != resource.url)
                 .then_some(target)
         };
         Self(recorded.resources.iter().map(target).collect())
@@ -182,14 +182,9 @@ impl Redirects {
     }
 }
 
-/// Whether the resource is a redirect, whose `Location` a browser follows.
-pub(super) fn is_redirect(resource: &Resource) -> bool {
-    matches!(resource.status, 301 | 302 | 303 | 307 | 308)
-}
-
 /// Whether the response has a body that a browser shows or runs.
 pub(super) fn has_body(resource: &Resource) -> bool {
-    !is_redirect(resource) && !matches!(resource.status, 204 | 205)
+    !resource.is_redirect() && !matches!(resource.status, 204 | 205)
 }
 
 /// Returns the reason why each resource cannot be reached.

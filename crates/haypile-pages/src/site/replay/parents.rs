@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::pages::{PlayedPage, Redirects, has_body, is_redirect};
+use super::pages::{PlayedPage, Redirects, has_body};
 use crate::site::body::BodyFormat;
 use crate::site::model::Site;
 use crate::site::resource::ResourceKind;
@@ -60,7 +60,7 @@ impl<'a> Parents<'a> {
             }
         }
         parents.children = common.into_iter().map(Option::unwrap_or_default).collect();
-        for resource in (0..count).filter(|&resource| is_redirect(&recorded.resources[resource])) {
+        for resource in (0..count).filter(|&resource| recorded.resources[resource].is_redirect()) {
             let target = parents.redirects.target(resource);
             let is_head = parents.heads.contains(&resource);
             parents.children[resource].retain(|child| Some(*child) == target && !is_head);
@@ -84,7 +84,7 @@ impl<'a> Parents<'a> {
             let recorded = &self.recorded.resources[end];
             match self.target(end) {
                 Some(target) => end = target,
-                None if is_redirect(recorded) => return ResourceKind::Other,
+                None if recorded.is_redirect() => return ResourceKind::Other,
                 None if recorded.kind == ResourceKind::Html && !has_body(recorded) => {
                     return ResourceKind::Other;
                 }
@@ -104,7 +104,7 @@ impl<'a> Parents<'a> {
 
     fn can_request(&self, resource: usize, child: usize) -> bool {
         let recorded = &self.recorded.resources[resource];
-        if is_redirect(recorded) {
+        if recorded.is_redirect() {
             return self.target(resource) == Some(child);
         }
         // A browser takes a style sheet or a script from a successful answer alone, and shows any document.
@@ -180,7 +180,7 @@ impl<'a> Parents<'a> {
         let all = 0..self.recorded.resources.len();
         let is_one = |&resource: &usize| {
             self.is_loaded[resource]
-                && is_redirect(&self.recorded.resources[resource])
+                && self.recorded.resources[resource].is_redirect()
                 && self.target(resource).is_none()
         };
         all.filter(is_one).count()
