@@ -74,7 +74,7 @@ class ListLoader(run.Loader):
         crc32 = response["crc32"] if self._compares_bodies else resource.crc32
         return (response["status"], response["bytes"], crc32) == (resource.status, resource.size, resource.crc32)
 
-    def _not_on_disk(self):
+    def _find_not_on_disk(self):
         return {resource.url for resource in self._site.resources if not resource.may_be_on_disk}
 
 

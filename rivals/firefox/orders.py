@@ -15,6 +15,7 @@ from job import JobError
 UNITS = {"": 1, "B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
          "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 MAX_KB = 2**31 - 1
+PERMANENT_REDIRECTS = (301, 308)
 REDIRECTS = (301, 302, 303, 307, 308)
 # The browser keeps what it knows of these in memory alone (network.cache.persist_permanent_redirects_http).
 PERMANENT_REDIRECTS = (301, 308)
@@ -140,8 +141,8 @@ class Site:
         return [document(self.of_page(page)) for page in range(len(self.pages))]
 
     def not_on_disk(self):
-        """Returns the URLs that the browser does not store on disk: those of responses that may not be stored, and all
-        of pages with such a document, whose resources the browser treats alike."""
+        """Returns the URLs that the browser does not store on disk: those of responses that may not be stored, all of
+        pages with such a document, whose resources the browser treats alike, and permanent redirects by http."""
         urls = {resource.url for resource in self.resources if not resource.may_be_on_disk}
         for resources in map(self.of_page, range(len(self.pages))):
             if any(resource.is_never_stored and resource.kind == "html" for resource in resources):
@@ -189,7 +190,7 @@ class Resource:
     @property
     def may_be_on_disk(self):
         """Whether the browser stores the response on disk, if its cache is there."""
-        return not self.is_never_stored and self.status not in PERMANENT_REDIRECTS
+        return not self.is_never_stored and (self.is_https or self.status not in PERMANENT_REDIRECTS)
 
 
 def partition_of(site):

@@ -116,6 +116,7 @@ class Loader:
         if orders.get("protocol", "h1") not in PROTOCOLS:
             raise JobError(f"unknown protocol '{orders['protocol']}' (known: {', '.join(PROTOCOLS)})")
         self._site = self._read_site(orders)
+        self._not_on_disk = self._find_not_on_disk()
         self._https = Https.of(orders)
         self._compares_bodies = orders.get("compares_bodies", False)
         # URLs that the content process has loaded, and may have kept.
@@ -239,9 +240,10 @@ class Loader:
             return None, response["failure"] or "did not end"
         if response["from"] != "cache":
             return None, None
-        return "file" if self._spec.is_on_disk and resource.may_be_on_disk else "memory", None
+        is_file = self._spec.is_on_disk and resource.url not in self._not_on_disk
+        return "file" if is_file else "memory", None
 
-    def _not_on_disk(self):
+    def _find_not_on_disk(self):
         return self._site.not_on_disk()
 
     def flush(self):
@@ -261,8 +263,10 @@ class Loader:
         if not self._spec.is_on_disk and self.browser.cache_files("entries"):
             raise JobError(f"the browser has files of entries, and its cache is '{self._spec.mode}'")
         # With both caches, memory is for what may not be on disk.
-        if self._spec.is_on_disk and in_memory - self._not_on_disk():
-            raise JobError(f"the browser has entries in memory, and its cache is '{self._spec.mode}'")
+        misplaced = sorted(in_memory - self._not_on_disk)
+        if self._spec.is_on_disk and misplaced:
+            raise JobError(f"the browser has {len(misplaced)} entries in memory, and its cache is '{self._spec.mode}': "
+                           f"{misplaced[0]}")
         if not self._spec.is_on and in_memory:
             raise JobError(f"the browser has {len(in_memory)} entries, and its cache is '{self._spec.mode}'")
         self.browser.quit()
