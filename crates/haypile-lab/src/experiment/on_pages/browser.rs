@@ -13,10 +13,13 @@ use super::measure::{Measured, PageRun, passes};
 use crate::experiment::{Host, parameters};
 use haypile_pages::browser::{
     Browser, BrowserCache, BrowserColumn, BrowserError, BrowserProcess, verify_load, verify_place,
-    verify_size, verify_warm,
+    verify_protocols, verify_size, verify_warm,
 };
 use haypile_pages::verify::CountedLoad;
 use haypile_pages::{LoaderError, LoaderSettings, SiteServer};
+
+/// The parameter of rows of pages with https, which browsers load over TLS.
+pub(crate) const HTTPS: &str = "https";
 
 /// Whether a missing browser is an error and not skipped.
 const REQUIRED: &str = "HAYPILE_REQUIRE_RIVALS";
@@ -45,13 +48,14 @@ fn is_required() -> bool {
     std::env::var(REQUIRED).is_ok_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Returns the cache configurations of a browser: none, memory, a proxy of ours, and disk and both for each size and
-/// medium.
+/// Returns the cache configurations of a browser: none, memory, disk and both for each size and medium, and a proxy of
+/// ours unless the pages have https: the proxy does not end TLS, so that nothing of them would be in its cache.
 pub(crate) fn columns(
     browser: &Browser,
     memory_bytes: u64,
     sizes: &[u64],
     disks: &[Disk],
+    has_https: bool,
 ) -> Vec<BrowserColumn> {
     let column = |cache, memory_bytes, disk_bytes, medium| BrowserColumn {
         cache,
@@ -69,7 +73,9 @@ pub(crate) fn columns(
             columns.extend(sizes.iter().map(|&bytes| column(cache, 0, bytes, disk.name.clone())));
         }
     }
-    columns.push(column(BrowserCache::Proxy, memory_bytes, 0, None));
+    if !has_https {
+        columns.push(column(BrowserCache::Proxy, memory_bytes, 0, None));
+    }
     columns
 }
 
@@ -144,7 +150,7 @@ impl ColumnLoader for BrowserRun<'_> {
     ) -> Vec<Sample> {
         let subject = self.subject(column);
         let row = |page: Value, visit: Value| {
-            let parameters = parameters([
+            let mut parameters = parameters([
                 ("site", self.pages.site_name.into()),
                 ("link", link.name.as_str().into()),
                 ("page", page),
@@ -154,6 +160,9 @@ impl ColumnLoader for BrowserRun<'_> {
                 // As browsers are, whatever the option says for our loader.
                 ("partitioned", true.into()),
             ]);
+            if self.pages.site.has_https() {
+                parameters.insert(HTTPS.to_owned(), true.into());
+            }
             let run = &self.pages.run;
             Sample::blank(run, &*run.experiment, LOAD, parameters, subject.clone())
         };
@@ -192,6 +201,8 @@ impl BrowserRun<'_> {
         let was_asked = asked.iter().map(|&times| times > 0).collect();
         let load = CountedLoad { page, report, origin, was_asked };
         verify_load(site, column, &load, &asked).map_err(LoaderError::Failed)?;
+        verify_protocols(site, self.settings.protocol, &load, &asked)
+            .map_err(LoaderError::Failed)?;
         Ok(load)
     }
 }
@@ -207,18 +218,20 @@ mod tests {
     #[test]
     fn firefox_has_the_memory_that_all_columns_have_and_chromium_its_own() {
         let disks = [Disk { name: None, directory: PathBuf::from("/") }];
-        let labels = |name: &str| {
+        let labels = |name: &str, has_https| {
             let browser = Browser {
                 runner: Runner::rival("/bin/true"),
                 name: name.to_owned(),
                 version: String::new(),
                 language: String::new(),
             };
-            let columns = columns(&browser, 50 << 20, &[6_000_000], &disks);
+            let columns = columns(&browser, 50 << 20, &[6_000_000], &disks, has_https);
             columns.iter().map(BrowserColumn::label).collect::<Vec<_>>()
         };
         let rest = ["file:size=6MB", "memory+file:size=6MB", "proxy:size=50MiB"];
-        assert_eq!(labels("firefox"), [&["none", "memory:size=50MiB"][..], &rest].concat());
-        assert_eq!(labels("chromium"), [&["none", "memory"][..], &rest].concat());
+        assert_eq!(labels("firefox", false), [&["none", "memory:size=50MiB"][..], &rest].concat());
+        let https = [&["none", "memory:size=50MiB"][..], &rest[..2]].concat();
+        assert_eq!(labels("firefox", true), https);
+        assert_eq!(labels("chromium", false), [&["none", "memory"][..], &rest].concat());
     }
 }

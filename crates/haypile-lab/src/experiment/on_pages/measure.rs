@@ -226,6 +226,10 @@ pub(crate) fn subject(column: &Column) -> SubjectId {
     }
 }
 
+/// Names of the counts of requests that came over TLS, and over HTTP/2 there.
+pub(crate) const TLS_REQUESTS: &str = "origin_tls_requests";
+pub(crate) const HTTP2_REQUESTS: &str = "origin_http2_requests";
+
 /// Completes a row of results with the times and counts of a page load.
 pub(crate) fn filled(sample: Sample, load: &CountedLoad) -> Sample {
     let LoadReport { wall_ns, cpu_ns, requests, hits, ref by_level, revalidated, .. } = load.report;
@@ -242,6 +246,10 @@ pub(crate) fn filled(sample: Sample, load: &CountedLoad) -> Sample {
         ("hit_bytes", load.report.hit_bytes),
     ] {
         counts.insert(name.to_owned(), count);
+    }
+    if load.origin.tls_requests > 0 {
+        counts.insert(TLS_REQUESTS.to_owned(), load.origin.tls_requests);
+        counts.insert(HTTP2_REQUESTS.to_owned(), load.origin.http2_requests);
     }
     counts.extend(by_level.iter().map(|(level, hits)| (format!("hits_{level}"), *hits)));
     Sample { operations: 1, wall_ns, cpu_ns, hits, misses: requests - hits, counts, ..sample }

@@ -11,7 +11,7 @@ use super::printout::{cell, requests};
 use crate::experiment::on_pages::browser::{BrowserRun, columns, find_all};
 use crate::experiment::on_pages::improvement::{ColumnName, LinkLoads, UNSHAPED, View, links_of};
 use crate::experiment::on_pages::links::ColumnLoader;
-use crate::experiment::on_pages::measure::{PageRun, patient};
+use crate::experiment::on_pages::measure::{HTTP2_REQUESTS, PageRun, TLS_REQUESTS, patient};
 use crate::experiment::session::Session;
 use crate::experiment::{Host, Printout};
 use haypile_pages::browser::{Browser, BrowserCache, BrowserColumn, BrowserProcess, FIREFOX};
@@ -24,13 +24,35 @@ pub(super) fn find(options: &PagesOptions, host: &dyn Host) -> anyhow::Result<Ve
     if options.browsers.is_empty() {
         return Ok(Vec::new());
     }
-    if options.protocol == Protocol::H2 {
+    find_all(&options.browsers, Browser::find, host)
+}
+
+/// Checks that these browsers can load the pages of a site as the options say.
+///
+/// # Errors
+///
+/// HTTP/2 without https, and a browser that loads http alone.
+pub(super) fn check(
+    options: &PagesOptions,
+    site: &Site,
+    browsers: &[Browser],
+) -> anyhow::Result<()> {
+    if !browsers.is_empty() && options.protocol == Protocol::H2 && !site.has_https() {
+        let change = if options.hars.is_empty() { "add --https, or " } else { "" };
         bail!(
-            "browsers use HTTP/2 only over TLS, and the origin server speaks plain HTTP; leave \
-             --protocol h2 out"
+            "browsers speak HTTP/2 over TLS alone, and the pages have no https; {change}leave --protocol h2 out"
         );
     }
-    find_all(&options.browsers, Browser::find, host)
+    if let Some(browser) = browsers.iter().find(|browser| !browser.speaks_https())
+        && site.has_https()
+    {
+        bail!(
+            "{} does not load pages by https here yet; leave --https out, or load them in firefox, as in haypile \
+             lab pages --https --browser firefox",
+            browser.name
+        );
+    }
+    Ok(())
 }
 
 /// Returns the recorded pages in the form in which these browsers can load them, and notes for the
@@ -43,8 +65,7 @@ pub(super) fn replay(site: &Site, browsers: &[Browser], host: &dyn Host) -> anyh
             browser.name
         );
     }
-    // Browsers have no reason to trust the origin's certificates.
-    let replay = for_browsers(site, Reach { https: false })?;
+    let replay = for_browsers(site, Reach { https: true })?;
     for note in replay.counts.notes() {
         host.note(&note);
     }
@@ -55,9 +76,27 @@ pub(super) fn replay(site: &Site, browsers: &[Browser], host: &dyn Host) -> anyh
     Ok(replay.site)
 }
 
+/// Measures page loads in each of the browsers, on a server for them.
+pub(super) fn measure_all(
+    options: &PagesOptions,
+    pages: &PageRun<'_>,
+    browsers: &[Browser],
+    sizes: &[u64],
+    session: &mut Session<'_>,
+) -> anyhow::Result<()> {
+    if browsers.is_empty() {
+        return Ok(());
+    }
+    let mut server = SiteServer::for_browsers(pages.site, options.protocol)?;
+    for browser in browsers {
+        measure(options, pages, browser, &mut server, sizes, session)?;
+    }
+    Ok(())
+}
+
 /// Measures page loads in a browser with each of its cache configurations over all network links,
 /// then kills the browser.
-pub(super) fn measure(
+fn measure(
     options: &PagesOptions,
     pages: &PageRun<'_>,
     browser: &Browser,
@@ -72,7 +111,14 @@ pub(super) fn measure(
         settings: LoaderSettings { runner: &browser.runner, ..pages.loader },
         compares_always: false,
     };
-    let columns = columns(browser, memory_bytes, sizes, pages.disks);
+    let has_https = pages.site.has_https();
+    if has_https {
+        pages.host.note(&format!(
+            "{}: the column proxy is left out, because the pages have https, and haypile proxy does not end TLS",
+            browser.name
+        ));
+    }
+    let columns = columns(browser, memory_bytes, sizes, pages.disks, has_https);
     run.links(server, &options.links, &columns, options.blocks, session)?;
     if options.kills == 0 {
         return Ok(());
@@ -103,6 +149,7 @@ fn kill(
         subject: run.subject(column),
         medium: column.medium.as_deref(),
         reports_remains: true,
+        has_tls: true,
         start: &|place, is_kept, limit| {
             let settings = patient(run.settings, limit);
             let how = (is_kept, true);
@@ -141,7 +188,22 @@ fn matrix(browser: &Browser, link: &LinkLoads, counted: Option<&LinkLoads>) -> P
     ));
     printout.table(COLUMNS, 2, 2, rows(link, counted));
     printout.text(if browser.name == FIREFOX { OF_FIREFOX } else { OF_CHROMIUM });
+    if let Some(protocols) = protocols(counted.unwrap_or(link)) {
+        printout.text(protocols);
+    }
     printout
+}
+
+/// Returns a sentence about the requests of all columns that came over TLS; `None` if there are none.
+fn protocols(link: &LinkLoads) -> Option<String> {
+    let sum = |name: &str| link.columns.iter().map(|(_, loads)| loads.count(name)).sum::<u64>();
+    let (all, tls, http2) = (sum("origin_requests"), sum(TLS_REQUESTS), sum(HTTP2_REQUESTS));
+    (tls > 0).then(|| {
+        format!(
+            "https: of {all} requests to the origin, {tls} came over TLS 1.3, of which {http2} by HTTP/2. A proxy does \
+             not end\nTLS, so that there is no such column.\n"
+        )
+    })
 }
 
 /// The meaning of the rows of Chromium, and of programs that drive browsers as its loader does.

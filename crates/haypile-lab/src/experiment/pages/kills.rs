@@ -9,6 +9,7 @@ use haypile_measure::result::{Sample, SubjectId};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+use crate::experiment::on_pages::browser::HTTPS;
 use crate::experiment::on_pages::measure::PageRun;
 use crate::experiment::parameters;
 use crate::experiment::session::{Session, attempt};
@@ -42,6 +43,8 @@ pub(super) struct Victim<'a> {
     /// Whether the page loader reports the state in which it finds its disk cache after the kill of
     /// the previous loader.
     pub(super) reports_remains: bool,
+    /// Whether the loader shakes hands by TLS for pages with https.
+    pub(super) has_tls: bool,
     pub(super) start: &'a Start<'a>,
 }
 
@@ -86,8 +89,12 @@ impl PageRun<'_> {
         let mut random = ChaCha8Rng::seed_from_u64(self.run.seed ^ 0x6b69_6c6c);
         for block in 0..u64::from(kills) {
             for when in KilledWhen::ALL {
-                let parameters =
+                let mut parameters =
                     parameters([("site", self.site_name.into()), ("when", when.name().into())]);
+                if victim.has_tls && self.site.has_https() {
+                    parameters.insert(HTTPS.to_owned(), true.into());
+                    parameters.insert("protocol".to_owned(), self.loader.protocol.name().into());
+                }
                 let experiment = &*self.run.experiment;
                 let subject = victim.subject.clone();
                 let blank = Sample::blank(&self.run, experiment, KILLED, parameters, subject);

@@ -91,6 +91,7 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     if !options.hars.is_empty() && !browsers.is_empty() {
         site = browser::replay(&site, &browsers, host)?;
     }
+    browser::check(options, &site, &browsers)?;
     if options.no_waits {
         site.drop_waits();
     }
@@ -134,11 +135,10 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
         passes: if has_recorded_waits(options, &site) { 2 } else { 1 },
     };
     let mut measured = measure(options, &pages, &mut server, &columns, &mut session);
-    for browser in &browsers {
-        if measured.is_ok() {
-            measured =
-                browser::measure(options, &pages, browser, &mut server, &sizes, &mut session);
-        }
+    // Its bodies are in memory, and browsers have a server of their own.
+    drop(server);
+    if measured.is_ok() {
+        measured = browser::measure_all(options, &pages, &browsers, &sizes, &mut session);
     }
     session.end(measured, no_fields, |samples| {
         let mut printout = printout::printout(samples, memory_bytes, options.advise);
@@ -171,6 +171,7 @@ fn measure(
         subject: subject(disk),
         medium: disk.medium.as_deref(),
         reports_remains: false,
+        has_tls: false,
         start: &|place, is_kept, limit| {
             let settings = patient(pages.loader, limit);
             LoaderProcess::start(settings, server, disk, place, is_kept, &is_interrupted)

@@ -16,12 +16,15 @@ pub(super) fn site(options: &PagesOptions, host: &dyn Host) -> anyhow::Result<(S
     let now = SystemTime::now();
     if options.hars.is_empty() {
         let (seed, pages) = (options.run.seed, options.pages as usize);
+        let is_https = options.generated.https;
         let generator = match options.weight {
             Some(ByteSize(weight)) => Generator::of_weight(seed, pages, weight),
             None => Generator::at_percentile(seed, pages, options.percentile),
         };
         let size = options.weight.map_or_else(|| options.percentile.to_string(), |w| w.to_string());
-        return Ok((generator.generate(now)?, format!("{GENERATED}{pages}x{size}")));
+        let generator = Generator { is_https, ..generator };
+        let scheme = if is_https { " by https" } else { "" };
+        return Ok((generator.generate(now)?, format!("{GENERATED}{pages}x{size}{scheme}")));
     }
     let (mut site, mut names) = (Site::default(), Vec::new());
     for path in &options.hars {

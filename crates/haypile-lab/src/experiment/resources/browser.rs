@@ -58,7 +58,7 @@ pub(super) fn measure(
         settings: LoaderSettings { runner: &browser.runner, ..pages.loader },
         compares_always: true,
     };
-    let columns = columns(browser, memory_bytes, &[disk_bytes], pages.disks);
+    let columns = columns(browser, memory_bytes, &[disk_bytes], pages.disks, false);
     for link in &options.links {
         run.columns(server, link, &columns, options.blocks, session)?;
     }
