@@ -15,7 +15,6 @@ from job import JobError
 UNITS = {"": 1, "B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
          "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 MAX_KB = 2**31 - 1
-PERMANENT_REDIRECTS = (301, 308)
 REDIRECTS = (301, 302, 303, 307, 308)
 # The browser keeps what it knows of these in memory alone (network.cache.persist_permanent_redirects_http).
 PERMANENT_REDIRECTS = (301, 308)
