@@ -5,6 +5,7 @@ numbers of its rows against each other. The browsers are the system's; the tests
 skipped, and a line says how to get it. With HAYPILE_REQUIRE_RIVALS=1 that is a failure.
 """
 
+import itertools
 import json
 import os
 import shutil
@@ -28,6 +29,27 @@ def lab_pages(browser: str, *arguments: str, **environment: str) -> subprocess.C
                "--sizes", "10MB", "--links", "unshaped", *arguments]
     return subprocess.run(command, cwd=ROOT, text=True, capture_output=True, timeout=LIMIT_SECONDS,
                           env={**os.environ, **environment}, check=False)
+
+
+def entry(url: str, kind: str, **response: object) -> dict:
+    """A request of a HAR, a tenth of a second after the one before."""
+    number = next(NUMBERS)
+    headers = [{"name": "Cache-Control", "value": "no-cache" if kind == "text/html" else "max-age=86400"}]
+    answer = {"status": 200, "headers": headers, "content": {"size": 3000, "mimeType": kind}, "_transferSize": 3000}
+    return {"pageref": "1", "startedDateTime": f"2026-01-01T00:00:{number // 10:02}.{number % 10}00Z", "time": 20,
+            "request": {"method": "GET", "url": url, "headers": []}, "response": answer | response}
+
+
+NUMBERS = itertools.count()
+# A page by https behind a redirect from http at the same host, with an image by http and hosts and a port of its own.
+REDIRECT = {"status": 301, "content": {"size": 0, "mimeType": "text/html"}, "_transferSize": 0,
+            "headers": [{"name": "Location", "value": "https://www.site.test/"},
+                        {"name": "Cache-Control", "value": "max-age=86400"}]}
+HAR = {"log": {"version": "1.2", "pages": [{"id": "1", "title": "secure"}], "entries": [
+    entry("http://www.site.test/", "text/html", **REDIRECT), entry("https://www.site.test/", "text/html"),
+    entry("https://static.site.test/a.css", "text/css"), entry("https://static.site.test/a.js", "text/javascript"),
+    entry("https://other.test:8443/1.png", "image/png"), entry("http://other.test/2.png", "image/png")]}}
+HAR_LOADS, HAR_HTTPS = 6, 4
 
 
 class PagesOf:
@@ -141,6 +163,93 @@ class FirefoxTest(PagesOf, unittest.TestCase):
             states = [row["counts"].get(f"index_{state}", 0) for state in ("read", "update", "rebuild")]
             self.assertEqual(sum(states), 1, row)
             self.assertGreater(row["counts"]["entries_found"], 0)
+
+
+class HttpsTest(unittest.TestCase):
+    """Pages by https in Firefox, and browsers and options that cannot have them."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.har = Path(folder.name, "secure.har")
+        self.har.write_text(json.dumps(HAR), encoding="ascii")
+
+    def require_firefox(self) -> None:
+        """Skips the test where there is no Firefox."""
+        if not any(map(shutil.which, FirefoxTest.programs)):
+            text = f"there is no firefox: {FirefoxTest.install}"
+            if os.environ.get("HAYPILE_REQUIRE_RIVALS") == "1":
+                raise AssertionError(text)
+            raise unittest.SkipTest(text)
+
+    def samples(self, *arguments: str) -> tuple[list[dict], str]:
+        """The rows of a run that has to succeed, and what the command noted."""
+        command = [HAYPILE, "lab", "pages", *arguments, "--browser", "firefox", "--sizes", "10MB", "--links",
+                   "unshaped", "--json"]
+        done = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, timeout=LIMIT_SECONDS, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+        samples = json.loads(done.stdout)["samples"]
+        self.assertEqual([sample for sample in samples if sample.get("error")], [])
+        return samples, done.stderr
+
+    def verify_loads(self, samples: list[dict], loads: int, https: int, version: str) -> None:
+        """Checks the rows of Firefox's columns by the counts of the origin."""
+        own = [sample for sample in samples if sample["subject"]["name"].startswith("firefox:")
+               and sample["case"] != "killed"]
+        names = {sample["subject"]["name"] for sample in own}
+        self.assertEqual(names, {f"firefox:{name}" for name in ("none", "memory:size=50MiB", "file:size=10MB",
+                                                                "memory+file:size=10MB")})
+        for sample in own:
+            counts, parameters = sample["counts"], sample["parameters"]
+            self.assertEqual((parameters["https"], parameters["protocol"]), (True, version))
+            self.assertEqual(sample["hits"] + counts["origin_requests"], loads, sample)
+            self.assertEqual(counts["origin_http2_requests"], counts["origin_tls_requests"] * (version == "h2"))
+            if sample["subject"]["name"] == "firefox:none" or parameters["visit"] == 1:
+                self.assertEqual((counts["origin_requests"], counts["origin_tls_requests"]), (loads, https), sample)
+            else:
+                # All but the document, which the origin has to confirm.
+                self.assertEqual((counts["origin_requests"], counts["origin_tls_requests"]), (1, 1), sample)
+
+    def test_a_har_is_loaded_by_its_schemes_and_its_cache_survives_kills(self) -> None:
+        self.require_firefox()
+        for version, kills in (("h1", "0"), ("h2", "1")):
+            samples, noted = self.samples(str(self.har), "--protocol", version, "--kills", kills)
+            self.verify_loads(samples, HAR_LOADS, HAR_HTTPS, version)
+            self.assertIn("the column proxy is left out", noted)
+            self.assertNotIn("left out: their URL is https", noted)
+            rows = [sample for sample in samples if sample["case"] == "killed"
+                    and sample["subject"]["name"].startswith("firefox:")]
+            for row in rows:
+                self.assertEqual((row["parameters"]["https"], row["parameters"]["protocol"]), (True, version))
+            killed = {row["parameters"]["when"]: row["counts"] for row in rows}
+            self.assertEqual(len(killed), 4 * int(kills))
+            for when, counts in killed.items():
+                self.assertEqual(counts["entries_storable"], HAR_LOADS, counts)
+                # The origin has to confirm the document, and the permanent redirect by http is not kept on disk.
+                kept = HAR_LOADS - 2
+                # A kill may lose what was not written.
+                least = kept if when in ("closed, not killed", "after a flush") else 1
+                self.assertTrue(least <= counts["entries_answering"] <= kept, (when, counts))
+
+    def test_generated_pages_have_https_when_it_is_asked_for(self) -> None:
+        self.require_firefox()
+        samples, _ = self.samples("--https", "--pages", "1", "--percentile", "10", "--protocol", "h2", "--rounds", "1")
+        for sample in samples:
+            self.assertEqual(sample["parameters"]["site"], "generated:1x10 by https")
+            if sample["subject"]["name"].startswith("firefox:"):
+                counts = sample["counts"]
+                self.assertEqual((counts["origin_tls_requests"], counts["origin_http2_requests"]),
+                                 (LOADS_PER_PAGE, LOADS_PER_PAGE))
+
+    def test_what_browsers_cannot_load_is_an_error_that_says_what_to_do(self) -> None:
+        if shutil.which("chromium") or shutil.which("chromium-browser"):
+            done = lab_pages("chromium", "--https")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("chromium does not load pages by https here yet; leave --https out", done.stderr)
+        self.require_firefox()
+        done = lab_pages("firefox", "--protocol", "h2")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("browsers speak HTTP/2 over TLS alone, and the pages have no https; add --https", done.stderr)
 
 
 class MissingTest(unittest.TestCase):
