@@ -7,7 +7,7 @@ import ssl
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from browser import MEMORY_KB, cache_preferences
 from job import JobError
@@ -141,8 +141,18 @@ class Site:
 
     def not_on_disk(self):
         """Returns the URLs that the browser does not store on disk: those of responses that may not be stored, all of
-        pages with such a document, whose resources the browser treats alike, and permanent redirects by http."""
-        urls = {resource.url for resource in self.resources if not resource.may_be_on_disk}
+        pages with such a document, whose resources the browser treats alike, and permanent redirects by http with what
+        they lead to."""
+        urls = {resource.url for resource in self.resources if resource.is_never_stored}
+        of_url = {resource.url: resource for resource in self.resources}
+        for resource in self.resources:
+            if resource.is_https or resource.status not in PERMANENT_REDIRECTS:
+                continue
+            chain = set()
+            while resource is not None and resource.url not in chain:
+                chain.add(resource.url)
+                resource = of_url.get(resource.target)
+            urls |= chain
         for resources in map(self.of_page, range(len(self.pages))):
             if any(resource.is_never_stored and resource.kind == "html" for resource in resources):
                 urls.update(resource.url for resource in resources)
@@ -159,6 +169,8 @@ class Resource:
     size: int
     crc32: int
     is_never_stored: bool
+    # The URL to which it redirects.
+    target: str | None = None
 
     @classmethod
     def of(cls, resource, crc32):
@@ -174,7 +186,9 @@ class Resource:
         url = resource["url"]
         [body] = resource["body"].values()
         directives = ",".join(value for name, value in resource["headers"] if name == "cache-control").lower()
-        return cls(url, resource["kind"], resource["status"], body["bytes"], crc32, "no-store" in directives)
+        location = next((value for name, value in resource["headers"] if name == "location"), None)
+        target = None if location is None else urljoin(url, location).partition("#")[0]
+        return cls(url, resource["kind"], resource["status"], body["bytes"], crc32, "no-store" in directives, target)
 
     @property
     def is_https(self):

@@ -338,6 +338,28 @@ class Refusals(LoaderCase):
         self.assertEqual(site.documents(), [f"{HOST}{path}" for path in ("/1", "/2", "/4")])
         self.assertEqual(site.is_needed(1), [True, True])
 
+    def test_a_permanent_redirect_by_http_and_its_targets_stay_off_the_disk(self):
+        def resource(url, status, location=None):
+            headers = [] if location is None else [["location", location]]
+            return Resource.of({"url": url, "kind": "html", "status": status, "headers": headers,
+                                "body": {"typed": {"bytes": 0}}}, 0)
+        site = Site({"site": self.files / "site", "crc32": self.files / "crc32"})
+        site.pages = []
+        site.resources = [resource("http://a.test/", 301, "https://a.test/x#y"),
+                          resource("https://a.test/x", 302, "/z"), resource("https://a.test/z", 200),
+                          # By https, for a time, and in a circle.
+                          resource("https://b.test/", 301, "/to"), resource("https://b.test/to", 200),
+                          resource("http://c.test/", 302, "/to"), resource("http://c.test/to", 200),
+                          resource("http://d.test/", 308, "http://d.test/")]
+        self.assertEqual(site.not_on_disk(), {"http://a.test/", "https://a.test/x", "https://a.test/z",
+                                              "http://d.test/"})
+        self.assertEqual(site.ports(5, 6), {80: 5, 443: 6})
+        site.resources = [resource("http://a.test:81/", 200), resource("https://a.test:8443/", 200)]
+        self.assertEqual(site.ports(5, 6), {80: 5, 443: 6, 81: 5, 8443: 6})
+        site.resources += [resource("http://b.test:8443/", 200)]
+        with self.assertRaises(JobError):
+            site.ports(5, 6)
+
     def test_the_index_is_clean_only_with_its_journal_and_without_the_mark(self):
         index = self.place / "index"
         self.assertEqual(index_state(self.place), "rebuild")
