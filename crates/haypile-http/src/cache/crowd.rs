@@ -129,11 +129,23 @@ impl HttpCache {
         parts: &request::Parts,
         asked: &RequestDirectives,
         is_reload: bool,
-        entry: Option<&Entry>,
+        (entry, has_stored): (Option<&Entry>, bool),
     ) -> bool {
         let headers = &parts.headers;
-        let last = entry.and_then(|entry| entry.outcome);
-        let is_alone = last.is_some_and(|last| last.is_alone(self.now()));
+        let (last, now) = (entry.and_then(|entry| entry.outcome), self.now());
+        let is_alone = last.is_some_and(|last| {
+            let is_of_user = || self.inner.rules.may_be_personal(headers);
+            last.is_alone(now) || (last.is_personal(now) && is_of_user())
+        });
+        // What is stored answers those who ask for little too, once it is validated.
+        let may_share = has_stored || !asks_for_little(parts);
+        // An origin that fails is asked by few all the same.
+        let is_failing = last.is_some_and(|last| last.is_failing(now));
+        let may_help = is_failing || {
+            let last =
+                entry.and_then(|entry| self.last_serves_others(parts, asked, is_reload, entry));
+            last != Some(false)
+        };
         let waits_with_cookie = self.inner.collapse == Collapse::All;
         // What such a request gets is for others only where the response says so.
         let is_shared = || {
@@ -143,13 +155,41 @@ impl HttpCache {
                 .is_some_and(|last| self.inner.rules.permits_sharing(&last.head.headers))
         };
         self.inner.collapse != Collapse::Off
-            && parts.method == Method::GET
-            && (!headers.contains_key(RANGE) || whole::asks_from_first_byte(headers))
+            && may_share
             && !asked.no_store
             && !(is_reload && self.inner.client_no_cache == ClientNoCache::Obey)
             && !is_alone
+            && may_help
             && (waits_with_cookie || !headers.contains_key(COOKIE))
             && (!headers.contains_key(AUTHORIZATION) || is_shared())
+    }
+
+    /// Whether a response such as the stored one, when it comes, could answer this request though it was sent for another;
+    /// `None` if that is not known. One that has to be validated each time, or comes with an age beyond its lifetime,
+    /// cannot.
+    fn last_serves_others(
+        &self,
+        parts: &request::Parts,
+        asked: &RequestDirectives,
+        is_reload: bool,
+        entry: &Entry,
+    ) -> Option<bool> {
+        let asked = if is_reload { &without_reload(asked) } else { asked };
+        let rules = &self.inner.rules;
+        entry.responses.iter().find_map(|last| {
+            let terms = last.terms.or_read(rules, &last.head);
+            rules.serves_others(&parts.headers, asked, (&last.head, &terms))
+        })
+    }
+
+    /// Whether the response to a request may be of no use to others only because of what it asks for, or of whom it is.
+    fn is_particular(&self, parts: &request::Parts) -> bool {
+        asks_for_little(parts) || self.inner.rules.may_be_personal(&parts.headers)
+    }
+
+    /// Returns the progress of a request whose response serves no other.
+    pub(super) fn serves_none(&self, parts: &request::Parts) -> Progress {
+        if self.is_particular(parts) { Progress::Own } else { Progress::Alone }
     }
 
     /// Returns the longest time for which one request to the origin may delay another one for the same URL.
@@ -212,7 +252,9 @@ impl HttpCache {
                 Progress::Alone => return Joined::Alone,
                 Progress::Failed if has_stale => return Joined::Stale,
                 Progress::Failed => is_failing = true,
-                Progress::Waiting | Progress::Superseded => {}
+                Progress::Own if self.is_particular(parts) => return Joined::Alone,
+                // One of those who ask for the whole brings it now.
+                Progress::Own | Progress::Waiting | Progress::Superseded => {}
                 Progress::Validated(None) if !is_too_old => return Joined::LookAgain,
                 Progress::Validated(Some(validated))
                     if !is_too_old && storage.is_current(name, validated.0, &validated.1).await =>
@@ -285,12 +327,21 @@ impl HttpCache {
         let body = followed_body(reader, coming.length, rescue);
         let (head, age) = (coming.head.clone(), assessment.age);
         let mut response = Self::response(parts, head, age, coming.length, body);
-        whole::narrow_to_range(parts, &coming.head, coming.length, &mut response);
+        if parts.method == Method::GET {
+            whole::narrow_to_range(parts, &coming.head, coming.length, &mut response);
+        }
         let mut status = Status::forwarded(*why);
         status.is_collapsed = true;
         tell(&mut response, status);
         Ok(response)
     }
+}
+
+/// Whether a request is for less than can be stored: for the head, or for bytes in the middle.
+fn asks_for_little(parts: &request::Parts) -> bool {
+    let headers = &parts.headers;
+    parts.method != Method::GET
+        || (headers.contains_key(RANGE) && !whole::asks_from_first_byte(headers))
 }
 
 /// Returns the cache directives of a request without those that browsers send on a reload: `no-cache` and `max-age=0`.

@@ -21,15 +21,17 @@ use super::{
     Body, BoxError, CacheTtl, Forwarded, HttpCache, Origin, Status, attach, on_heap, tell, whole,
 };
 use crate::semantics::part::whole_of;
-use crate::semantics::validation::{add_validators, freshen, freshened, head_freshens, is_failure};
+use crate::semantics::validation::{
+    add_validators, freshen, freshened, head_freshens, is_about_target, is_failure,
+};
 use crate::semantics::{
-    KnownTerms, Lifetime, RequestDirectives, Reuse, Stored, Variant, remove_hop_by_hop,
+    KnownTerms, Lifetime, NotStored, RequestDirectives, Reuse, Stored, Variant, remove_hop_by_hop,
     storable_fields,
 };
 use crate::semantics::{OWN_LIFETIME, set_lifetime};
 use crate::storage::{
-    Begun, Entry, MOST_GROUPS, Outcome, OutcomeKind, Part, Read, Stamp, StoredBody, StoredResponse,
-    room_for_body,
+    Begun, Entry, Group, MOST_GROUPS, Outcome, OutcomeKind, Part, Read, Stamp, StoredBody,
+    StoredResponse, room_for_body,
 };
 
 /// The number of times that a write is tried while others write first.
@@ -91,17 +93,19 @@ pub(super) struct Received {
 /// The reason why a response is not stored.
 struct Refusal {
     reason: String,
-    /// Whether it is one for all responses to such requests, as far as this one tells.
-    is_of_all: bool,
+    /// The outcome of such requests, as far as this one tells.
+    outcome: Option<OutcomeKind>,
+    /// Whether the response takes the place of a stored one to the same request.
+    ends_stored: bool,
 }
 
 impl Refusal {
     fn of_all(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), is_of_all: true }
+        Self { reason: reason.into(), outcome: Some(OutcomeKind::Alone), ends_stored: true }
     }
 
     fn of_request(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), is_of_all: false }
+        Self { reason: reason.into(), outcome: None, ends_stored: false }
     }
 }
 
@@ -109,11 +113,15 @@ impl Fetch {
     /// Sends the client's request to the origin, and returns the response. If the client disconnects, the response is
     /// still stored, and other requests that wait for it still get it.
     pub(super) async fn start(self, origin: impl Origin) -> Answered {
-        if self.parts.method != Method::GET {
-            return self.head(origin).await;
-        }
         let (answer, answered) = oneshot::channel();
-        tokio::spawn(on_heap(self.run(origin, answer)));
+        if self.parts.method == Method::GET {
+            tokio::spawn(on_heap(self.run(origin, answer)));
+        } else if self.leader.is_none() {
+            return self.head(origin).await;
+        } else {
+            let head = async move { drop(answer.send(self.head(origin).await)) };
+            tokio::spawn(on_heap(head));
+        }
         answered.await.unwrap_or_else(|_| Err("the request was given up".into()))
     }
 
@@ -130,57 +138,74 @@ impl Fetch {
     }
 
     /// Answers a HEAD: its response is not stored, but tells of the stored one.
-    async fn head(self, origin: impl Origin) -> Answered {
+    async fn head(mut self, origin: impl Origin) -> Answered {
         let request = Request::from_parts(self.parts.clone(), Body::empty());
+        // Without a stored response, there is nothing to tell others.
+        let begun = if self.stale.is_some() { self.begin().await } else { None };
+        let sent = self.cache.now();
         let (mut head, body) = match origin.send(request).await {
             Ok(response) => response.into_parts(),
-            Err(error) => return self.unless_stale(error).await,
+            Err(error) => {
+                self.origin_failed(begun, sent).await;
+                return self.unless_stale(error).await;
+            }
         };
+        if is_failure(head.status) {
+            self.origin_failed(begun, sent).await;
+        }
         if let Some(response) = self.serve_instead_of(head.status).await {
             return Ok(response);
         }
         add_date(&mut head.headers, self.cache.now());
-        self.learn_from_head(&head).await;
+        let groups = self.learn_from_head(&head).await;
+        if let Some(leader) = &self.leader {
+            leader.tell(match (begun, groups) {
+                (Some(begun), Some(groups)) => Progress::Validated(Some(Arc::new((begun, groups)))),
+                _ => Progress::Own,
+            });
+        }
         let mut response = Response::from_parts(head, body);
         tell(&mut response, Status::forwarded(self.why));
         Ok(response)
     }
 
-    /// Freshens the stored response by that to a HEAD, or forgets it if that is about another.
-    async fn learn_from_head(&self, news: &response::Parts) {
-        let (Some(read), Some(stale)) = (&self.read, &self.stale) else { return };
-        let stale = &stale.response;
+    /// Freshens the stored response by that to a HEAD, and returns its groups; forgets it if that is about another.
+    async fn learn_from_head(&self, news: &response::Parts) -> Option<Vec<Group>> {
+        let (read, stale) = (self.read.as_ref()?, &self.stale.as_ref()?.response);
         let is_elsewhere = news.extensions.get::<FollowedRedirect>().is_some();
         if news.status != stale.head.status || is_elsewhere {
-            return;
+            return None;
         }
         let mut entry = read.entry.clone().expect("it has the response");
-        let Some(place) = entry.responses.iter().position(|stored| stored == stale) else { return };
-        if head_freshens(&news.headers, &stale.head) {
-            let now = self.cache.now();
-            let mut fresh = stale.head.clone();
-            freshen(&self.cache.inner.rules, &mut fresh.headers, &news.headers);
-            (fresh.requested, fresh.received) = (now, now);
-            // It is stored as if a GET had brought it.
-            let mut asked = self.parts.clone();
-            asked.method = Method::GET;
-            let may_store = self.cache.may_store(&asked, &fresh)
-                && same_vary(&fresh.headers, &stale.head.headers);
-            if !may_store {
-                return;
-            }
-            let body = stale.body.clone();
-            let fresh = self.cache.stored(&self.name, fresh, body, stale.number);
-            // The body is as old as it was, and a soft purge is about that.
-            let fresh = StoredResponse { has_expired: stale.has_expired, ..fresh };
-            if !self.cache.inner.storage.join_groups(&fresh).await {
-                return;
-            }
-            entry.responses[place] = fresh;
-        } else {
+        let place = entry.responses.iter().position(|stored| stored == stale)?;
+        entry.outcome = None;
+        if !head_freshens(&news.headers, &stale.head) {
             entry.responses.remove(place);
+            self.cache.inner.storage.write(read, &entry).await;
+            return None;
         }
-        self.cache.inner.storage.write(read, &entry).await;
+        let now = self.cache.now();
+        let mut fresh = stale.head.clone();
+        freshen(&self.cache.inner.rules, &mut fresh.headers, &news.headers);
+        (fresh.requested, fresh.received) = (now, now);
+        // It is stored as if a GET had brought it.
+        let mut asked = self.parts.clone();
+        asked.method = Method::GET;
+        let may_store =
+            self.cache.may_store(&asked, &fresh) && same_vary(&fresh.headers, &stale.head.headers);
+        if !may_store {
+            return None;
+        }
+        let body = stale.body.clone();
+        let fresh = self.cache.stored(&self.name, fresh, body, stale.number);
+        // The body is as old as it was, and a soft purge is about that.
+        let fresh = StoredResponse { has_expired: stale.has_expired, ..fresh };
+        let groups = fresh.groups.clone();
+        if !self.cache.inner.storage.join_groups(&fresh).await {
+            return None;
+        }
+        entry.responses[place] = fresh;
+        self.cache.inner.storage.write(read, &entry).await.then_some(groups)
     }
 
     /// Waits, for a while, for another process that has the same request on its way.
@@ -364,6 +389,18 @@ impl Fetch {
         }
     }
 
+    /// Forgets the stale response, in whose place the origin has answered with one that is not stored: it would come
+    /// back when the origin fails, or be served while it is revalidated.
+    async fn forget_stale(&self, begun: Option<Begun>) {
+        let (Some(Stale { response: stale, .. }), Some(begun)) = (&self.stale, begun) else {
+            return;
+        };
+        // What another request has brought in the meantime stays.
+        let is_it = |other: &StoredResponse| other.head == stale.head && other.body == stale.body;
+        let forget = |entry: &mut Entry| entry.responses.retain(|other| !is_it(other));
+        self.cache.change(&self.name, Some(&self.parts.headers), begun, forget).await;
+    }
+
     async fn failed(self, answer: oneshot::Sender<Answered>, error: BoxError) {
         let answered = self.unless_stale(error).await;
         let _ = answer.send(answered);
@@ -477,6 +514,45 @@ impl Fetch {
         let _ = answer.send(Ok(response));
     }
 
+    /// Passes on a response that is not stored, and tells those who wait what it is to them.
+    async fn pass_on(
+        self,
+        answer: oneshot::Sender<Answered>,
+        Received { response, body, requested, received }: Received,
+        begun: Option<Begun>,
+        refusal: Refusal,
+    ) {
+        let has_failed = is_failure(response.status);
+        if refusal.ends_stored && is_about_target(response.status) {
+            self.forget_stale(begun).await;
+        }
+        let outcome = if has_failed { Some(OutcomeKind::Failed) } else { refusal.outcome };
+        if let Some(kind) = outcome {
+            self.note(begun, kind, requested).await;
+        }
+        let serves_none = match outcome {
+            Some(OutcomeKind::Failed) => Progress::Failed,
+            Some(OutcomeKind::Alone) => Progress::Alone,
+            Some(OutcomeKind::Personal) | None => self.cache.serves_none(&self.parts),
+        };
+        if let Some(leader) = self.leader {
+            leader.tell(serves_none);
+        }
+        let mut status = Status::forwarded(self.why);
+        status.origin_status = Some(response.status.as_u16());
+        status.detail = Some(refusal.reason);
+        let length = body.size_hint().exact();
+        let head = self
+            .asks_for_all
+            .then(|| Stored::new(&self.parts, response.clone(), requested, received));
+        let mut response = Response::from_parts(response, body);
+        if let Some(head) = head {
+            whole::narrow(&self.parts, &head, length, &mut response);
+        }
+        attach(&mut response, status);
+        let _ = answer.send(Ok(response));
+    }
+
     /// Passes a response on, and stores it if it may be.
     async fn receive(
         self,
@@ -520,39 +596,23 @@ impl Fetch {
         let (begun, with_head, room) = match kept {
             Ok(kept) => kept,
             Err(refusal) => {
-                let has_failed = is_failure(response.status);
-                if has_failed || refusal.is_of_all {
-                    let kind = if has_failed { OutcomeKind::Failed } else { OutcomeKind::Alone };
-                    self.note(begun, kind, requested).await;
-                }
-                if let Some(leader) = self.leader {
-                    leader.tell(if has_failed { Progress::Failed } else { Progress::Alone });
-                }
-                status.detail = Some(refusal.reason);
-                let head = self
-                    .asks_for_all
-                    .then(|| Stored::new(&self.parts, response.clone(), requested, received));
-                let mut response = Response::from_parts(response, body);
-                if let Some(head) = head {
-                    whole::narrow(&self.parts, &head, length, &mut response);
-                }
-                attach(&mut response, status);
-                let _ = answer.send(Ok(response));
-                return;
+                let received = Received { response, body, requested, received };
+                return self.pass_on(answer, received, begun, refusal).await;
             }
         };
         let Self { cache, parts, name, leader, asks_for_all, .. } = self;
         let (fill, reader) = Fill::new(cache.inner.storage.clone(), Arc::clone(&cache.inner.ahead));
-        // A part that was not asked for is not the whole that others wait for.
-        if let Some(leader) = &leader {
-            leader.tell(if place.is_some() {
-                Progress::Alone
-            } else {
-                let (head, groups) = (with_head.head.clone(), with_head.groups.clone());
-                let coming = Coming { head, fill: Arc::clone(&fill), begun, groups, length };
-                Progress::Coming(Arc::new(coming))
-            });
-        }
+        let leader = leader.and_then(|leader| {
+            // A part is not the whole that others wait for: they do not wait for its end either.
+            if place.is_some() {
+                leader.tell(cache.serves_none(&parts));
+                return None;
+            }
+            let (head, groups) = (with_head.head.clone(), with_head.groups.clone());
+            let coming = Coming { head, fill: Arc::clone(&fill), begun, groups, length };
+            leader.tell(Progress::Coming(Arc::new(coming)));
+            Some(leader)
+        });
         status.is_stored = true;
         // A part has one reader, who loses nothing.
         let of = |length| Rescue::of(origin, &parts, &with_head.head.headers, length);
@@ -639,7 +699,11 @@ impl HttpCache {
         if let Err(reason) = rules.may_store(parts, response) {
             return Some(Refusal {
                 reason: reason.to_string(),
-                is_of_all: !reason.is_of_request(),
+                outcome: match reason {
+                    NotStored::Personal => Some(OutcomeKind::Personal),
+                    reason => (!reason.is_of_request()).then_some(OutcomeKind::Alone),
+                },
+                ends_stored: reason.ends_stored(rules.may_be_personal(&parts.headers)),
             });
         }
         if rules.groups(&response.headers).len() > MOST_GROUPS {

@@ -45,6 +45,9 @@ pub(super) enum Progress {
     Superseded,
     /// The origin has failed.
     Failed,
+    /// The response can serve no other request, because of what its own asked for. Another one may bring a response that
+    /// can.
+    Own,
     /// The response can serve no other request, or there is none.
     Alone,
 }

@@ -207,7 +207,9 @@ impl HttpCache {
         // Nobody waits twice for the same: what was purged since is another.
         let has_waited = asking.waits == MOST_WAITS
             || (asking.waits > 0 && asking.generation == missing.generation());
-        if has_waited || !self.may_wait(parts, asked, ticket.is_some(), entry) {
+        if has_waited
+            || !self.may_wait(parts, asked, ticket.is_some(), (entry, missing.stale.is_some()))
+        {
             return Joined::Alone;
         }
         // Whoever reloads a page wants what the origin has.

@@ -98,6 +98,20 @@ impl Rules {
         Some(Assessment { reuse, lifetime, age, is_refused_by_request })
     }
 
+    /// Whether a response with this head may, as it comes, answer a request for which it was not sent; `None` if it is for
+    /// requests with other fields.
+    pub(crate) fn serves_others(
+        &self,
+        request: &HeaderMap,
+        asked: &RequestDirectives,
+        (stored, terms): (&Stored, &Terms),
+    ) -> Option<bool> {
+        let selection = self.selection();
+        stored.variant.as_ref().filter(|variant| variant.matches_under(selection, request))?;
+        let assessment = self.assess(request, asked, (stored, terms), stored.received, false);
+        Some(assessment.is_some_and(|assessment| assessment.reuse.is_served()))
+    }
+
     /// Decides it by the time for which the response is fresh, and by the window after that in which it may
     /// be served while it is revalidated, which the operator may have made longer.
     fn reuse_selected(

@@ -132,7 +132,7 @@ impl Rules {
 
     /// Whether a request may identify its user, so that its response may be served to others only
     /// if it states a lifetime. RFC 9111 permits more; operators do not want it.
-    fn may_be_personal(&self, request: &HeaderMap) -> bool {
+    pub(crate) fn may_be_personal(&self, request: &HeaderMap) -> bool {
         self.is_shared()
             && (request.contains_key(AUTHORIZATION)
                 || !self.ignored_cookies.include_all_of(request))

@@ -78,6 +78,16 @@ impl NotStored {
         use NotStored::{Authorization, Conditional, Method, Personal, RequestNoStore};
         matches!(self, Method | Conditional | RequestNoStore | Authorization | Personal)
     }
+
+    /// Whether the response takes the place of a stored one to the same request all the same, which is over
+    /// then. One for a user alone says nothing of what others get.
+    pub(crate) fn ends_stored(self, may_be_personal: bool) -> bool {
+        match self {
+            Self::PrivateResponse | Self::SetCookie => !may_be_personal,
+            Self::Personal => true,
+            other => !other.is_of_request(),
+        }
+    }
 }
 
 impl Rules {

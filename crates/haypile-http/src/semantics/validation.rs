@@ -184,6 +184,13 @@ pub fn is_failure(status: StatusCode) -> bool {
     matches!(status.as_u16(), 500 | 502 | 503 | 504)
 }
 
+/// Whether a status tells what a target is now. Others are about the request, about the client's number of
+/// requests, or about the server.
+pub(crate) fn is_about_target(status: StatusCode) -> bool {
+    // Not those about a part, or about what the client has.
+    matches!(status.as_u16(), 200..=205 | 207..=303 | 305..=399 | 401..=406 | 410 | 451)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::UNIX_EPOCH;

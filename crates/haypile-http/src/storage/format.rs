@@ -3,7 +3,7 @@
 //! ```text
 //! version (1 byte) | generation (8) | stamp (16) | outcome | name | variants
 //!           | number of responses (1) | responses
-//! outcome:  0 (1), or 1 (alone) or 2 (failed) (1) | since (8) | lifetime (8) | took (8)
+//! outcome:  0 (1), or 1 (alone), 2 (failed) or 3 (personal) (1) | since (8) | lifetime (8) | took (8)
 //! variants: number of sets of fields (1) | for each: number (1) | names
 //!           | number of stale generations (1) | for each: generation (8)
 //!           | number (2) | for each: hash (16) | length (8) | used (1)
@@ -80,6 +80,7 @@ fn put_outcome(bytes: &mut Vec<u8>, outcome: Option<&Outcome>) {
     bytes.push(match outcome.kind {
         OutcomeKind::Alone => 1,
         OutcomeKind::Failed => 2,
+        OutcomeKind::Personal => 3,
     });
     bytes.extend_from_slice(&milliseconds(outcome.since).to_le_bytes());
     for duration in [outcome.lifetime, outcome.took] {
@@ -207,6 +208,7 @@ fn outcome(kind: u8, bytes: &mut Bytes) -> Option<Outcome> {
     let kind = match kind {
         1 => OutcomeKind::Alone,
         2 => OutcomeKind::Failed,
+        3 => OutcomeKind::Personal,
         _ => return None,
     };
     let since = time(bytes)?;

@@ -32,6 +32,8 @@ pub(crate) struct Outcome {
 pub(crate) enum OutcomeKind {
     /// No other request could use the response.
     Alone,
+    /// No other request could use the response because its own may have been of one user: it had a cookie or credentials.
+    Personal,
     /// The origin failed.
     Failed,
 }
@@ -50,7 +52,7 @@ impl Outcome {
             return None;
         }
         let longest = match kind {
-            OutcomeKind::Alone => LONGEST_ALONE,
+            OutcomeKind::Alone | OutcomeKind::Personal => LONGEST_ALONE,
             OutcomeKind::Failed => LONGEST_FAILED,
         };
         let lifetime = same.map_or(FIRST_LIFETIME, |same| (same.lifetime * 2).min(longest));
@@ -65,6 +67,11 @@ impl Outcome {
     /// Whether no other request can use the responses to this URL, as far as is known.
     pub(crate) fn is_alone(&self, now: SystemTime) -> bool {
         self.kind == OutcomeKind::Alone && self.counts(now)
+    }
+
+    /// Whether no other request can use the responses to requests of users, as far as is known.
+    pub(crate) fn is_personal(&self, now: SystemTime) -> bool {
+        self.kind == OutcomeKind::Personal && self.counts(now)
     }
 
     /// Whether the origin failed so recently that no request is sent to it again.

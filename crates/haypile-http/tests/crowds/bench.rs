@@ -1,15 +1,20 @@
 //! A cache in virtual time: nothing waits for real, and each wait is exact.
 
+use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt};
 use haypile::{Cache, Clock};
-use haypile_http::{Body, BoxError, Builder, HttpCache, Origin};
+use haypile_http::{Body, BodyError, BoxError, Builder, HttpCache, Origin};
 use http::{HeaderMap, Method, Request, Response};
-use http_body_util::BodyExt;
+use http_body::{Frame, SizeHint};
+use http_body_util::{BodyExt, StreamBody};
 use tokio::time::{Instant, sleep};
 
 pub(crate) const URL: &str = "http://example.org/a";
@@ -40,6 +45,9 @@ pub(crate) enum Say {
     After(Duration, u16, Vec<(String, String)>, Bytes),
     /// No connection, after this time.
     Fail(Duration),
+    /// This status after [`PAGE`], with these fields, and this body in pieces after that. It says how long it is if this
+    /// is true.
+    Pieces(u16, Vec<(String, String)>, Bytes, bool),
     /// Nothing, ever.
     Hang,
 }
@@ -50,15 +58,64 @@ impl Say {
     }
 
     pub(crate) fn after(time: Duration, status: u16, fields: Fields<'_>) -> Self {
-        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        Self::After(time, status, fields.iter().map(owned).collect(), Bytes::from_static(b"body"))
+        Self::After(time, status, owned(fields), Bytes::from_static(b"body"))
+    }
+
+    /// Returns a page in pieces, which does not say how long it is.
+    pub(crate) fn unmarked(fields: Fields<'_>, body: impl Into<Bytes>) -> Self {
+        Self::Pieces(200, owned(fields), body.into(), false)
+    }
+
+    /// Returns a response in pieces, which says how long it is.
+    pub(crate) fn slowly(status: u16, fields: Fields<'_>, body: impl Into<Bytes>) -> Self {
+        Self::Pieces(status, owned(fields), body.into(), true)
     }
 
     pub(crate) fn body(self, body: impl Into<Bytes>) -> Self {
         match self {
             Self::After(time, status, fields, _) => Self::After(time, status, fields, body.into()),
+            Self::Pieces(status, fields, _, is_marked) => {
+                Self::Pieces(status, fields, body.into(), is_marked)
+            }
             other => other,
         }
+    }
+}
+
+fn owned(fields: Fields<'_>) -> Vec<(String, String)> {
+    fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+/// Returns a body that comes in pieces, one after the other, and does not say how long it is.
+fn in_pieces(body: &Bytes) -> Body {
+    let pieces: Vec<_> = body.chunks(64 << 10).map(|piece| body.slice_ref(piece)).collect();
+    let frames = stream::iter(pieces).then(async |piece| {
+        sleep(PAGE / 50).await;
+        Ok::<_, Infallible>(Frame::data(piece))
+    });
+    Body::wrap(StreamBody::new(Box::pin(frames)))
+}
+
+/// A body of which this many bytes are left.
+struct OfLength(Body, u64);
+
+impl http_body::Body for OfLength {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let frame = ready!(Pin::new(&mut self.0).poll_frame(context));
+        if let Some(Ok(piece)) = &frame {
+            self.1 -= piece.data_ref().map_or(0, Bytes::len) as u64;
+        }
+        Poll::Ready(frame)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.1)
     }
 }
 
@@ -105,14 +162,25 @@ impl Origin for Slow {
             }
             Say::After(time, status, fields, body) => {
                 sleep(time).await;
-                let mut response = Response::builder().status(status);
-                for (name, value) in fields {
-                    response = response.header(name, value);
-                }
-                Ok(response.body(Body::full(body)).expect("a response"))
+                Ok(response(status, fields, Body::full(body)))
+            }
+            Say::Pieces(status, fields, body, is_marked) => {
+                sleep(PAGE).await;
+                let pieces = in_pieces(&body);
+                let length = body.len() as u64;
+                let body = if is_marked { Body::wrap(OfLength(pieces, length)) } else { pieces };
+                Ok(response(status, fields, body))
             }
         }
     }
+}
+
+fn response(status: u16, fields: Vec<(String, String)>, body: Body) -> Response<Body> {
+    let mut response = Response::builder().status(status);
+    for (name, value) in fields {
+        response = response.header(name, value);
+    }
+    response.body(body).expect("a response")
 }
 
 /// A response, and the time that it took.
@@ -182,8 +250,18 @@ impl Bench {
     }
 
     pub(crate) async fn ask(&self, url: &str, fields: Fields<'_>) -> Result<Answer, BoxError> {
+        Self::receive(self.open(url, fields)).await
+    }
+
+    pub(crate) async fn head(&self, fields: Fields<'_>) -> Result<Answer, BoxError> {
+        Self::receive(self.send(Method::HEAD, URL, fields)).await
+    }
+
+    async fn receive(
+        sent: impl Future<Output = Result<Response<Body>, BoxError>>,
+    ) -> Result<Answer, BoxError> {
         let begun = Instant::now();
-        let (parts, body) = self.open(url, fields).await?.into_parts();
+        let (parts, body) = sent.await?.into_parts();
         let body = body.collect().await.expect("a whole body").to_bytes();
         let (status, headers) = (parts.status.as_u16(), parts.headers);
         Ok(Answer { status, headers, body, took: begun.elapsed() })
@@ -195,7 +273,16 @@ impl Bench {
         url: &str,
         fields: Fields<'_>,
     ) -> Result<Response<Body>, BoxError> {
-        let mut request = Request::builder().method(Method::GET).uri(url);
+        self.send(Method::GET, url, fields).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        url: &str,
+        fields: Fields<'_>,
+    ) -> Result<Response<Body>, BoxError> {
+        let mut request = Request::builder().method(method).uri(url);
         for (name, value) in fields {
             request = request.header(*name, *value);
         }

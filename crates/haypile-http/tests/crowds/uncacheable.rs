@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use haypile_http::Collapse;
+use haypile_http::semantics::Rules;
 use tokio::time::sleep;
 
 use super::bench::{Bench, FRESH, PAGE, PRIVATE, Say, slowest};
@@ -22,6 +23,67 @@ async fn a_page_that_is_known_to_be_for_one_client_costs_its_own_time() {
         let answers = bench.crowd(50, &[]).await;
         assert_eq!(slowest(&answers), PAGE, "{fields:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_each_client_has_validated_costs_its_own_time() {
+    for fields in [
+        &[("cache-control", "no-cache"), ("etag", "\"a\"")][..],
+        &[("cache-control", "public, max-age=0, must-revalidate"), ("etag", "\"a\"")],
+        // Another cache has had it for longer.
+        &[("cache-control", "max-age=60"), ("age", "100"), ("etag", "\"a\"")],
+    ] {
+        let bench = Bench::new(move |_, request| {
+            let is_same = request.headers().contains_key("if-none-match");
+            if is_same { Say::after(PAGE, 304, fields).body("") } else { Say::page(fields) }
+        });
+        bench.get(&[]).await;
+        for asked in [&[][..], &[("cache-control", "no-cache")]] {
+            let answers = bench.crowd(20, asked).await;
+            assert_eq!(slowest(&answers), PAGE, "{fields:?} {asked:?}");
+            assert!(answers.iter().all(|answer| answer.body == "body"));
+        }
+        let answers = bench.stream(20, PAGE / 5, &[]).await;
+        assert_eq!((slowest(&answers), bench.requests()), (PAGE, 61), "{fields:?}");
+    }
+    // A client that wants more than the page gives gets it from the origin as well.
+    let bench = Bench::new(|_, _| Say::page(FRESH));
+    bench.get(&[]).await;
+    let answers = bench.crowd(20, &[("cache-control", "min-fresh=100")]).await;
+    assert_eq!(slowest(&answers), PAGE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_of_an_old_application_wait_for_no_other() {
+    let member = &[("cookie", "a=b")][..];
+    let bench = Bench::new(|_, _| Say::page(&[]));
+    bench.get(member).await;
+    for _ in 0..20 {
+        let answers = bench.stream(10, PAGE / 5, member).await;
+        let waited = answers.iter().filter(|answer| answer.took > PAGE).count();
+        assert!(waited <= 4, "{waited}");
+    }
+    assert_eq!(bench.requests(), 201);
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_of_an_old_application_hold_no_visitor_up() {
+    let member = &[("cookie", "a=b")][..];
+    let rules = Rules { default_lifetime: Some(Duration::from_secs(10)), ..Rules::shared() };
+    let bench = Bench::with(|_, _| Say::page(&[]), |builder| builder.rules(rules));
+    for _ in 0..3 {
+        let before = bench.requests();
+        // A member comes first, and a crowd of visitors with it: one of them brings the page.
+        let (member, visitors) = tokio::join!(bench.get(member), bench.crowd(40, &[]));
+        assert_eq!((member.took, bench.requests() - before), (PAGE, 2));
+        assert!(slowest(&visitors) <= PAGE * 2);
+        sleep(Duration::from_secs(20)).await;
+    }
+    // The stored page is for visitors alone.
+    bench.get(&[]).await;
+    let answers = bench.crowd(20, member).await;
+    assert_eq!(slowest(&answers), PAGE);
+    assert!(bench.get(&[]).await.is_hit());
 }
 
 #[tokio::test(start_paused = true)]
