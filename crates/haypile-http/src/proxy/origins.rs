@@ -142,6 +142,8 @@ struct Way {
     /// The HTTP client of this origin alone: a connection that was verified for one host must not
     /// serve another.
     client: OriginClient,
+    /// The same, with a new connection for each request.
+    new_connections: OriginClient,
     limits: Limits,
     silence: Silence,
     health: Health,
@@ -164,10 +166,11 @@ impl Origins {
         let mut by_host = HashMap::new();
         let mut other = None;
         for server in servers {
-            let client = new_client(&server, &tls, limits);
+            let client = new_client(&server, &tls, limits, usize::MAX);
+            let new_connections = new_client(&server, &tls, limits, 0);
             let (health, metrics) = (Health::new(down_after), Arc::clone(metrics));
             let silence = Silence::default();
-            let way = Way { server, client, limits, silence, health, metrics };
+            let way = Way { server, client, new_connections, limits, silence, health, metrics };
             let upstream = Upstream(Arc::new(way));
             let server = &upstream.0.server;
             let before: Option<Upstream> = match &server.host {
@@ -289,9 +292,9 @@ impl Upstream {
         })
     }
 
-    /// Sends a request, a second time if the origin has closed a connection on which it had answered
-    /// before: it may not have seen the request. Only a request that does the same twice as once is
-    /// sent again (RFC 9110, section 9.2.2).
+    /// Sends a request, a second time if the origin has closed a connection on which it had answered before: it may
+    /// not have seen the request. All kept connections may be closed, so that the second time has a new one. Only a
+    /// request that does the same twice as once is sent again (RFC 9110, section 9.2.2).
     async fn request(&self, request: Request<Body>) -> Result<Response<Incoming>, client::Error> {
         let may_repeat = request.method().is_idempotent() && request.body().is_end_stream();
         let (parts, body) = request.into_parts();
@@ -303,7 +306,7 @@ impl Upstream {
             && hyper_error(error).is_none_or(|error| !error.is_parse())
             && let Some(again) = again
         {
-            sent = self.0.client.request(again).await;
+            sent = self.0.new_connections.request(again).await;
         }
         if let Ok(response) = &sent {
             Used::note(response.extensions());
@@ -312,8 +315,13 @@ impl Upstream {
     }
 }
 
-/// Returns what connects to an origin, and keeps its connections.
-fn new_client(server: &OriginServer, tls: &ClientConfig, limits: Limits) -> OriginClient {
+/// Returns what connects to an origin, and keeps at most this many idle connections.
+fn new_client(
+    server: &OriginServer,
+    tls: &ClientConfig,
+    limits: Limits,
+    most_kept: usize,
+) -> OriginClient {
     let mut connector = HttpConnector::new();
     connector.set_connect_timeout(Some(limits.connect));
     connector.set_nodelay(true);
@@ -331,6 +339,7 @@ fn new_client(server: &OriginServer, tls: &ClientConfig, limits: Limits) -> Orig
     Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(Duration::from_secs(30))
+        .pool_max_idle_per_host(most_kept)
         .http1_max_headers(MOST_FIELDS)
         .build(connector)
 }

@@ -1,10 +1,14 @@
 //! Responses that are wrong, late or broken off.
 
+use std::sync::Arc;
+
+use futures_util::future::join_all;
 use haypile_http::proxy::{Limits, Settings};
 use haypile_http::semantics::Rules;
 use haypile_origin::server::{Ending, Framing, Reply};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::sync::Barrier;
 
 use super::net::{
     LONG, Logged, body, fields, fresh, fresh_origin, origin, proxy, proxy_on, set_up, short_limits,
@@ -301,6 +305,43 @@ async fn a_request_is_sent_again_only_where_the_origin_may_not_have_seen_it() {
         assert_eq!(status(&proxy.talk(request).await), expected, "{method}");
         assert_eq!(origin.requests(), if expected == 200 { 3 } else { 2 }, "{method}");
     }
+}
+
+/// Answers one request on each connection, the first ones once as many have come, and closes it at the next request.
+async fn answer_once_each(listener: TcpListener, at_once: usize) {
+    let all_are_there = Arc::new(Barrier::new(at_once));
+    for number in 0.. {
+        let (mut stream, _) = listener.accept().await.expect("a connection");
+        let all_are_there = Arc::clone(&all_are_there);
+        tokio::spawn(async move {
+            let mut bytes = [0; 4096];
+            if stream.read(&mut bytes).await.is_ok_and(|read| read > 0) {
+                if number < at_once {
+                    all_are_there.wait().await;
+                }
+                let answer =
+                    b"HTTP/1.1 200 OK\r\ncache-control: no-store\r\ncontent-length: 1\r\n\r\na";
+                let _ = stream.write_all(answer).await;
+                let _ = stream.read(&mut bytes).await;
+            }
+        });
+    }
+}
+
+#[tokio::test]
+async fn a_request_is_answered_though_all_kept_connections_end_as_it_comes() {
+    const KEPT: usize = 8;
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let origin = format!("http://{}", listener.local_addr().expect("an address"));
+    let answering = tokio::spawn(answer_once_each(listener, KEPT));
+    let proxy = proxy(&[&origin]).await;
+    let paths: Vec<String> = (0..KEPT).map(|path| format!("/{path}")).collect();
+    join_all(paths.iter().map(|path| proxy.get(path))).await;
+    for path in &paths {
+        let answer = proxy.get(path).await;
+        assert_eq!(status(&answer), 200, "{path}: {answer}");
+    }
+    answering.abort();
 }
 
 #[tokio::test]
