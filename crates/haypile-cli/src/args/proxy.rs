@@ -97,7 +97,8 @@ pub(crate) struct Proxy {
     /// between. One request at a time tries it then; others get a stale response, or 503
     #[arg(long, value_name = "N", value_parser = positive, default_value = "3")]
     pub(crate) down_after_failures: NonZeroUsize,
-    /// Treat an origin as down after this many different URLs without a response in time
+    /// Treat an origin as down after this many different URLs without a response in time; those with
+    /// the same first segment count once
     #[arg(long, value_name = "N", value_parser = positive, default_value = "3")]
     pub(crate) down_after_slow: NonZeroUsize,
     /// Time within which the failures of --down-after-failures and --down-after-slow have to happen

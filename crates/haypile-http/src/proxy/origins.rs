@@ -214,16 +214,13 @@ impl Origins {
 impl Origin for Upstream {
     async fn send(self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
         let server = &self.0.server;
-        let trial = self.0.health.begin();
+        let trial = self.0.health.begin(request.uri().path_and_query());
         let trial = trial.map_err(|pause| OriginError::Down(server.to_string(), pause))?;
-        let target = request.uri().clone();
         let sent = self.send_bounded(request).await;
         let (asked, outcome) = match sent.as_ref().map_err(|error| error.downcast_ref()) {
             Ok(_) => (AskedOrigin::Answered, Sent::Answered),
             Err(Some(OriginError::NotConnected(..))) => (AskedOrigin::Failed, Sent::NotConnected),
-            Err(Some(OriginError::TooSlow(..))) => {
-                (AskedOrigin::Failed, Sent::Slow(target.path_and_query()))
-            }
+            Err(Some(OriginError::TooSlow(..))) => (AskedOrigin::Failed, Sent::Slow),
             Err(_) => (AskedOrigin::Failed, Sent::Broken),
         };
         self.0.metrics.asked(asked);
