@@ -11,6 +11,7 @@ use http_body::Body as _;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
+use super::again::Again;
 use super::fill::Fill;
 use super::flights::{Coming, Leader, Progress};
 use super::followed_body::followed_body;
@@ -615,9 +616,14 @@ impl Fetch {
         });
         status.is_stored = true;
         // A part has one reader, who loses nothing.
-        let of = |length| Rescue::of(origin, &parts, &with_head.head.headers, length);
+        let headers = &with_head.head.headers;
+        let of = |length| Rescue::of(origin.clone(), &parts, headers, length);
         let rescue = length.filter(|_| place.is_none()).and_then(of);
-        let followed = followed_body(reader, length, rescue);
+        let again = match (&rescue, &place) {
+            (None, None) => Again::of(origin, &parts, (with_head.head.status, headers)),
+            _ => None,
+        };
+        let followed = followed_body(reader, length, (rescue, again));
         // Those who come later do not get them either.
         response.headers.remove(TRAILER);
         let mut response = Response::from_parts(response, followed);

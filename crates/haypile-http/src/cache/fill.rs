@@ -23,7 +23,7 @@ const MOST_AHEAD_BYTES: u64 = 1 << 20;
 const MOST_BEHIND_BYTES: u64 = 1 << 20;
 /// The time, in all, for which a fill waits for readers: the origin for the first of them, who then finds in the
 /// store what is not kept any more; of a body that turned out not to be stored, the first of them for the others,
-/// who then lose it.
+/// who then ask for it once more.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A response body in transit from the origin, with the part that has arrived so far.

@@ -1,5 +1,6 @@
 //! An HTTP cache in front of anything that answers requests.
 
+mod again;
 mod ahead;
 mod body;
 mod change;

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
+use bytes::{Bytes, BytesMut};
 use futures_util::future::join_all;
+use haypile_http::{Body, BodyError};
+use http::Response;
+use http_body_util::BodyExt;
 use tokio::time::sleep;
 
 use super::bench::{Bench, FRESH, PAGE, Say, URL, slowest};
@@ -49,4 +53,65 @@ async fn stalled_readers_of_a_stored_page_and_of_many_pages_delay_nobody() {
         assert!(answer.took <= PAGE + WAIT, "{url}: {:?}", answer.took);
     }
     drop((hits, misses));
+}
+
+/// Reads a body, one piece each second.
+async fn read_slowly(response: Response<Body>) -> Result<Bytes, BodyError> {
+    let (mut body, mut all) = (response.into_body(), BytesMut::new());
+    while let Some(frame) = body.frame().await {
+        all.extend_from_slice(&frame?.into_data().unwrap_or_default());
+        sleep(Duration::from_secs(1)).await;
+    }
+    Ok(all.freeze())
+}
+
+/// Has a page of unknown length, too long to be stored, read by one client at once and by ten slowly. Returns what
+/// the slow ones get, and the requests. The page is the `number`th that the origin sends.
+async fn read_too_long(
+    page: impl Fn(usize) -> (&'static str, Bytes) + Send + Sync + 'static,
+) -> (Vec<Result<Bytes, BodyError>>, usize) {
+    let answer = move |number, _: &_| {
+        let (tag, body) = page(number);
+        Say::unmarked(&[FRESH, &[("etag", tag)]].concat(), body)
+    };
+    let bench = Bench::with(answer, |builder| builder.largest_body(1 << 20));
+    let slow = join_all(
+        (0..10).map(async |_| read_slowly(bench.open(URL, &[]).await.expect("a response")).await),
+    );
+    let (slow, fast) = tokio::join!(slow, bench.get(&[]));
+    assert_eq!(fast.body.len(), BODY_BYTES);
+    (slow, bench.requests())
+}
+
+/// Returns a body no part of which is as another.
+fn counting(offset: usize) -> Bytes {
+    let byte = |at: usize| u8::try_from((at + offset) / 251 % 256).expect("a byte");
+    (0..BODY_BYTES).map(byte).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn readers_too_slow_for_a_page_that_is_too_long_get_all_of_it() {
+    let page = counting(0);
+    let sent = page.clone();
+    let (slow, requests) = read_too_long(move |_| ("\"a\"", sent.clone())).await;
+    for body in slow {
+        assert!(body.expect("it does not break off") == page);
+    }
+    // Each that has lost a part asks as it would have without the others.
+    assert!((2..=11).contains(&requests), "{requests}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_reader_gets_a_part_of_another_version() {
+    for next in [("\"b\"", counting(0)), ("\"a\"", counting(251)), ("\"a\"", Bytes::new())] {
+        let tag = next.0;
+        let (slow, requests) = read_too_long(move |number| match number {
+            0 => ("\"a\"", counting(0)),
+            _ => next.clone(),
+        })
+        .await;
+        let whole = slow.iter().filter_map(|body| body.as_ref().ok().map(Bytes::len));
+        let whole: Vec<usize> = whole.collect();
+        assert!(requests > 1 && whole.is_empty(), "{tag} {requests}: {whole:?}");
+    }
 }

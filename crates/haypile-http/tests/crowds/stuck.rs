@@ -81,6 +81,6 @@ async fn two_that_are_stuck_delay_others_by_ten_seconds() {
         sleep(Duration::from_millis(2)).await;
         bench.get(&[]).await
     };
-    let (_, answer) = tokio::join!(join_all([stuck(0), stuck(1)]), other);
+    let (_, answer) = tokio::join!(join_all([0, 1].map(|after| Box::pin(stuck(after)))), other);
     assert!(answer.took <= Duration::from_secs(10) + PAGE, "{answer:?}");
 }
