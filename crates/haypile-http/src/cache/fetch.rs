@@ -15,8 +15,9 @@ use super::again::Again;
 use super::fill::Fill;
 use super::flights::{Coming, Leader, Progress};
 use super::followed_body::followed_body;
-use super::origin::{CloseDelimited, FollowedRedirect};
+use super::origin::FollowedRedirect;
 use super::read::Selected;
+use super::refusal::Refusal;
 use super::rescue::Rescue;
 use super::{
     Body, BoxError, CacheTtl, Forwarded, HttpCache, Origin, Status, attach, on_heap, tell, whole,
@@ -26,8 +27,7 @@ use crate::semantics::validation::{
     add_validators, freshen, freshened, head_freshens, is_about_target, is_failure,
 };
 use crate::semantics::{
-    KnownTerms, Lifetime, NotStored, RequestDirectives, Reuse, Stored, Variant, remove_hop_by_hop,
-    storable_fields,
+    KnownTerms, RequestDirectives, Reuse, Stored, Variant, remove_hop_by_hop, storable_fields,
 };
 use crate::semantics::{OWN_LIFETIME, set_lifetime};
 use crate::storage::{
@@ -89,25 +89,6 @@ pub(super) struct Received {
     pub(super) requested: SystemTime,
     #[expect(clippy::struct_field_names, reason = "the standard's word, as in Stored")]
     pub(super) received: SystemTime,
-}
-
-/// The reason why a response is not stored.
-struct Refusal {
-    reason: String,
-    /// The outcome of such requests, as far as this one tells.
-    outcome: Option<OutcomeKind>,
-    /// Whether the response takes the place of a stored one to the same request.
-    ends_stored: bool,
-}
-
-impl Refusal {
-    fn of_all(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), outcome: Some(OutcomeKind::Alone), ends_stored: true }
-    }
-
-    fn of_request(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), outcome: None, ends_stored: false }
-    }
 }
 
 impl Fetch {
@@ -688,53 +669,6 @@ impl HttpCache {
         let groups = self.groups(name, &self.inner.rules.groups(&head.headers));
         let terms = KnownTerms::default();
         StoredResponse { head, body, number, groups, has_expired: false, terms }
-    }
-
-    /// Says why a response may not be stored; `None` if it may be.
-    fn refusal(
-        &self,
-        parts: &request::Parts,
-        response: &response::Parts,
-        length: Option<u64>,
-        received: SystemTime,
-    ) -> Option<Refusal> {
-        let rules = &self.inner.rules;
-        if response.extensions.get::<FollowedRedirect>().is_some() {
-            return Some(Refusal::of_request("not stored: the client followed a redirect"));
-        }
-        if let Err(reason) = rules.may_store(parts, response) {
-            return Some(Refusal {
-                reason: reason.to_string(),
-                outcome: match reason {
-                    NotStored::Personal => Some(OutcomeKind::Personal),
-                    reason => (!reason.is_of_request()).then_some(OutcomeKind::Alone),
-                },
-                ends_stored: reason.ends_stored(rules.may_be_personal(&parts.headers)),
-            });
-        }
-        if rules.groups(&response.headers).len() > MOST_GROUPS {
-            return Some(Refusal::of_all(format!(
-                "not stored: the response is in more than {MOST_GROUPS} groups"
-            )));
-        }
-        if !rules.is_useful(response, received) {
-            let lifetime = rules.lifetime(response.status, &response.headers, received);
-            return Some(Refusal::of_all(match lifetime {
-                Lifetime::Unknown => {
-                    "not stored: the response has neither a lifetime (max-age, Expires) nor a validator"
-                }
-                _ => "not stored: the response is stale at once, and has no validator",
-            }));
-        }
-        let is_marked = response.extensions.get::<CloseDelimited>().is_none();
-        if !is_marked && !rules.stores_close_delimited {
-            return Some(Refusal::of_all("not stored: the end of the response is not marked"));
-        }
-        let largest = self.inner.largest_body;
-        let is_too_large = length.is_some_and(|length| length > largest);
-        is_too_large.then(|| {
-            Refusal::of_all(format!("not stored: the response is larger than {largest} bytes"))
-        })
     }
 
     /// Writes into an entry what a request came to that was sent at this time.

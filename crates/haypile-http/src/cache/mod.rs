@@ -15,6 +15,7 @@ mod origin;
 mod purge;
 pub(crate) mod range;
 mod read;
+mod refusal;
 mod rescue;
 mod search;
 mod serve;
