@@ -135,7 +135,7 @@ fn an_interruption_cleans_up_and_every_error_is_said() {
     assert!(folder.path().join("cleaned").exists());
     assert!(
         said.contains("interrupted")
-            && said.contains("error: --cleanup")
+            && said.contains("--cleanup 'touch cleaned")
             && said.contains("broken"),
         "{said}"
     );

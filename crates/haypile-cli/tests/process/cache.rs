@@ -179,7 +179,7 @@ fn an_endless_input_ends() {
     let endless = fs::File::open("/dev/zero").unwrap();
     let output = haypile(&["load", &place.url]).stdin(endless).output().unwrap();
     let message = text(output.stderr);
-    let start = "haypile: standard input:1: the line exceeds ";
+    let start = "haypile: standard input:1: a line of the dump cannot be loaded: the line exceeds ";
     assert!(message.starts_with(start), "{message}");
     assert_eq!(output.status.code(), Some(FAILURE));
 }

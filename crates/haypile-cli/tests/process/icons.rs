@@ -236,7 +236,8 @@ fn a_theme_that_is_not_installed_is_said_with_how_to_get_it() {
     let output = haypile(&words).output().unwrap();
     let said = text(output.stderr);
     assert!(
-        said.contains("'no-such-theme' is not installed") && said.contains("breeze-icon-theme")
+        said.contains("'no-such-theme' is not measured, because it is not installed")
+            && said.contains("breeze-icon-theme")
     );
     assert!(text(output.stdout).contains(" px, generated, "));
     assert!(print(&["lab", "experiments", "icons"]).contains("experiment = \"icons\""));

@@ -212,7 +212,7 @@ async fn a_page_of_one_user_is_not_kept_for_what_may_be_guessed_later() {
         let store = haypile::Cache::open("memory:size=8MiB").expect("it opens");
         let first = Bench::on(store.clone(), origin.clone(), |builder| builder);
         let answer = first.ask(Method::GET, URL, &[ALICE]).await;
-        assert_eq!(answer.cache_status().contains("stored"), is_stored, "{fields:?}: {answer:?}");
+        assert_eq!(answer.cache_status().contains("; stored"), is_stored, "{fields:?}: {answer:?}");
         let default_lifetime = Some(Duration::from_hours(1));
         let rules = Rules { default_lifetime, ..Rules::shared() };
         let second = Bench::on(store, origin, |builder| builder.rules(rules));

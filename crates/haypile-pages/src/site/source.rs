@@ -54,7 +54,7 @@ mod tests {
         std::fs::write(&path, "1234").unwrap();
         assert_eq!(read_bounded(&path, 4, "").unwrap(), b"1234");
         let error = read_bounded(&path, 3, "split it").unwrap_err().to_string();
-        assert!(error.contains('x') && error.contains("3 bytes; split it"), "{error}");
+        assert!(error.contains('x') && error.contains("3 bytes, the limit; split it"), "{error}");
         assert!(read_bounded(&directory.path().join("none"), 3, "").is_err());
     }
 

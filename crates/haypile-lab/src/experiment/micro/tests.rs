@@ -301,7 +301,7 @@ fn what_cannot_be_is_refused() {
     let all = MicroPoint { capacity: Capacity::Share(1.0), ..setup("get-miss") };
     assert!(message(all).contains("1000 of 1000 keys fit into the cache"));
     let none = MicroPoint { capacity: Capacity::Bytes(haypile::ByteSize(100)), ..good };
-    assert!(message(none).contains("capacity of 100: 0 of 1000 keys"));
+    assert!(message(none).contains("a capacity of 100, because 0 of 1000 keys"));
     let many = MicroPoint { operations: 1 << 28, ..setup("set-evict") };
     assert!(message(many).contains("new keys"));
 }
