@@ -534,9 +534,8 @@ mod tests {
             let old = cache.get_or_compute("key", None, || {
                 let waits = || cache.get_or_compute("key", None, || b"its own".to_vec()).unwrap();
                 let waiting = scope.spawn(move || assert_eq!(waits(), b"old"));
-                while cache.computations.flights().followers(b"key") < 1 {
-                    thread::yield_now();
-                }
+                // One that has boarded may still see the change, and compute for itself.
+                wait_until(|| cache.computations.flights().is_awaited(b"key"));
                 assert!(!cache.delete("key").unwrap());
                 let later =
                     scope.spawn(|| cache.get_or_compute("key", None, || b"new".to_vec()).unwrap());
