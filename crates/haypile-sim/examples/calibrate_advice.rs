@@ -108,6 +108,7 @@ fn part(
     Ok(builder.finish()?)
 }
 
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "64 to 65,536")]
 /// Returns the size of a key's value, in bytes, for traces without sizes: 64 bytes to 64 KiB, uniform in its logarithm.
 fn generated_size(id: u32) -> u64 {
     // Fibonacci hashing: neighbours, which are often used together, are far apart in size.

@@ -193,8 +193,7 @@ fn what_is_loaded_stays() {
     let loaded = message
         .strip_prefix("haypile: the load was interrupted after ")
         .and_then(|rest| rest.split_once(" entries, which are in the cache; "))
-        .map(|(loaded, _)| loaded)
-        .unwrap_or_else(|| panic!("{message}"));
+        .map_or_else(|| panic!("{message}"), |(loaded, _)| loaded);
     let loaded: usize = loaded.parse().unwrap();
     assert!((300..=500).contains(&loaded), "{loaded}");
     assert_eq!(text(output.stdout), "");

@@ -106,7 +106,7 @@ pub fn others() -> (Vec<SubjectSpec>, Vec<String>) {
         match installed.why_not(&subject) {
             None => here.push(subject),
             Some(why_not) => {
-                notes.push(format!("the cache '{subject}' is not measured: {why_not}"))
+                notes.push(format!("the cache '{subject}' is not measured: {why_not}"));
             }
         }
     }

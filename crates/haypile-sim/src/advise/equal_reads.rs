@@ -9,6 +9,11 @@ use crate::trace::Op;
 ///
 /// This is Kish's effective sample size (L. Kish, *Survey Sampling*, 1965): the square of the sum of the weights, over the
 /// sum of their squares. Of a sample of keys, it is an estimate for the whole trace.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "at most the number of reads"
+)]
 pub(super) fn equal_reads(trace: &Trace, goal: Goal, warmup: usize) -> u64 {
     let (mut sum, mut squares) = (0.0, 0.0);
     for at in warmup..trace.requests() {

@@ -92,7 +92,7 @@ fn available(
         match why_not {
             None => kept.push(subject),
             Some(why_not) => {
-                host.note(&format!("the cache '{subject}' is not measured: {why_not}"))
+                host.note(&format!("the cache '{subject}' is not measured: {why_not}"));
             }
         }
     }
