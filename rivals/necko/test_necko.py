@@ -128,11 +128,19 @@ class Jobs(JobCase):
 
     def perform(self, subject):
         """Does a job; its results, and the origin's counts before, in and after the timed part."""
-        process = self.start(subject)
-        self.assertEqual(process.line(), "ready")
-        before = self.origin.requests
-        process.tell("go")
-        self.assertEqual(process.line(), "timed")
+        begin = self.origin.requests
+        # The browser ends processes of its own when it likes, which is an error of a measurement and no fault: once again.
+        for _ in range(3):
+            self.origin.requests = begin
+            process = self.start(subject)
+            self.assertEqual(process.line(), "ready")
+            before = self.origin.requests
+            process.tell("go")
+            said = process.line()
+            if not said.startswith("error a process of the browser ended in the timed part"):
+                break
+            self.assert_nothing_left(process)
+        self.assertEqual(said, "timed")
         timed = self.origin.requests
         process.tell("verify")
         results = process.results()
