@@ -142,7 +142,7 @@ class Orders(ListCase):
     def test_lists_and_caches_that_it_cannot_load(self):
         self.assertIn("unknown cache 'disk'", self.refused("disk"))
         self.write_site("https")
-        self.assertIn("http alone", self.refused("none"))
+        self.assertIn("URLs by https", self.refused("none"))
         self.write_site()
         site = json.loads((self.files / "site").read_text(encoding="ascii"))
         site["resources"][0]["body"] = {"generated": {"bytes": lists.MAX_BODY_BYTES}}
