@@ -11,7 +11,6 @@ use http::header::{
     CONTENT_ENCODING, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED, RANGE,
 };
 use http::{HeaderMap, Method, Request, StatusCode, request};
-use http_body_util::BodyExt;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{Body, BodyError, Origin};
@@ -72,7 +71,7 @@ impl Again {
         let mut body = (self.send)().await?;
         let (mut digest, mut left, mut first) = (Xxh3::new(), from, Bytes::new());
         while left > 0 {
-            let mut piece = next(&mut body).await.ok_or("the origin's is shorter now")??;
+            let mut piece = body.next_bytes().await.ok_or("the origin's is shorter now")??;
             let known = usize::try_from(left).map_or(piece.len(), |left| left.min(piece.len()));
             first = piece.split_off(known);
             digest.update(&piece);
@@ -91,19 +90,6 @@ impl Repeated {
         if !self.first.is_empty() {
             return Some(Ok(std::mem::take(&mut self.first)));
         }
-        next(&mut self.body).await
-    }
-}
-
-/// Returns the next bytes of a body.
-async fn next(body: &mut Body) -> Option<Result<Bytes, BodyError>> {
-    loop {
-        match body.frame().await? {
-            Err(error) => return Some(Err(error)),
-            Ok(frame) => match frame.into_data() {
-                Ok(piece) if !piece.is_empty() => return Some(Ok(piece)),
-                _ => {}
-            },
-        }
+        self.body.next_bytes().await
     }
 }

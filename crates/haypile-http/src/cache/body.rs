@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_util::stream::{Stream, StreamExt};
 use http_body::{Body as HttpBody, Frame, SizeHint};
+use http_body_util::BodyExt;
 
 /// A boxed error of any type.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -80,7 +81,7 @@ impl Body {
         B: HttpBody<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let body = http_body_util::BodyExt::map_err(body, BodyError::new);
+        let body = BodyExt::map_err(body, BodyError::new);
         Self(BodyKind::Foreign(Box::pin(body)))
     }
 
@@ -91,6 +92,17 @@ impl Body {
         match &self.0 {
             BodyKind::Full(bytes) => Some(bytes.clone()),
             BodyKind::Frames(..) | BodyKind::Foreign(_) => None,
+        }
+    }
+
+    /// Returns the next bytes of the body, at least one; `None` at its end. Trailers are left out.
+    pub(super) async fn next_bytes(&mut self) -> Option<Result<Bytes, BodyError>> {
+        loop {
+            match self.frame().await?.map(Frame::into_data) {
+                Err(error) => return Some(Err(error)),
+                Ok(Ok(piece)) if !piece.is_empty() => return Some(Ok(piece)),
+                Ok(_) => {}
+            }
         }
     }
 

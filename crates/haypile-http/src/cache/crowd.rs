@@ -8,10 +8,8 @@ use http::header::{AUTHORIZATION, COOKIE, RANGE};
 use http::{HeaderMap, Method, Response, request};
 use tokio::time::{Instant, timeout_at};
 
-use super::again::Again;
 use super::flights::{Boarding, Coming, Followed, Leader, Progress};
-use super::followed_body::followed_body;
-use super::rescue::Rescue;
+use super::followed_body::{Refetch, followed_body};
 use super::{Body, Forwarded, HttpCache, Origin, Status, tell, whole};
 use crate::semantics::{RequestDirectives, Stored, Terms, Variant};
 use crate::storage::{Entry, variant_name};
@@ -322,15 +320,10 @@ impl HttpCache {
         let assessment = rules.assess(&parts.headers, asked, (head, &terms), now, false);
         let assessment = assessment.filter(|assessment| assessment.reuse.is_served());
         let assessment = assessment.ok_or(Unfollowed::Other)?;
-        let headers = &coming.head.headers;
-        let of = |length| Rescue::of(origin.clone(), parts, headers, length);
-        let rescue = coming.length.and_then(of);
-        let again = match rescue {
-            Some(_) => None,
-            None => Again::of(origin, parts, (coming.head.status, headers)),
-        };
         let reader = coming.fill.reader().ok_or(Unfollowed::Begun)?;
-        let body = followed_body(reader, coming.length, (rescue, again));
+        let head = (coming.head.status, &coming.head.headers);
+        let refetch = Refetch::of(origin, parts, head, coming.length);
+        let body = followed_body(reader, coming.length, refetch);
         let (head, age) = (coming.head.clone(), assessment.age);
         let mut response = Self::response(parts, head, age, coming.length, body);
         if parts.method == Method::GET {

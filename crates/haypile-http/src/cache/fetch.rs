@@ -11,10 +11,9 @@ use http_body::Body as _;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
-use super::again::Again;
 use super::fill::Fill;
 use super::flights::{Coming, Leader, Progress};
-use super::followed_body::followed_body;
+use super::followed_body::{Refetch, followed_body};
 use super::origin::FollowedRedirect;
 use super::read::Selected;
 use super::refusal::Refusal;
@@ -596,15 +595,13 @@ impl Fetch {
             Some(leader)
         });
         status.is_stored = true;
-        // A part has one reader, who loses nothing.
-        let headers = &with_head.head.headers;
-        let of = |length| Rescue::of(origin.clone(), &parts, headers, length);
-        let rescue = length.filter(|_| place.is_none()).and_then(of);
-        let again = match (&rescue, &place) {
-            (None, None) => Again::of(origin, &parts, (with_head.head.status, headers)),
-            _ => None,
+        let head = (with_head.head.status, &with_head.head.headers);
+        let refetch = match place {
+            // A part has one reader, who loses nothing.
+            Some(_) => Refetch::Never,
+            None => Refetch::of(origin, &parts, head, length),
         };
-        let followed = followed_body(reader, length, (rescue, again));
+        let followed = followed_body(reader, length, refetch);
         // Those who come later do not get them either.
         response.headers.remove(TRAILER);
         let mut response = Response::from_parts(response, followed);

@@ -14,8 +14,9 @@ use super::ahead::Ahead;
 use super::body::{Body, BodyError};
 use crate::storage::{CHUNK_BYTES, Chunks, Storage, StoredBody, chunk_of};
 
-/// Bytes that are kept though all readers have them, for those that come.
-const KEPT_BYTES: u64 = 256 << 10;
+/// Bytes that are kept though all readers have them, for those that come: no reader misses a part of a body of at most
+/// that length.
+pub(super) const KEPT_BYTES: u64 = 256 << 10;
 /// Bytes that every fill may be ahead of all its readers. They find in memory what comes: a store
 /// evicts first the pieces that it got last.
 const MOST_AHEAD_BYTES: u64 = 1 << 20;

@@ -8,7 +8,6 @@ use http::header::{
     IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, request};
-use http_body_util::BodyExt;
 
 use super::{Body, BodyError, Origin};
 use crate::semantics::part::{PartPlace, place, strong_tag};
@@ -94,13 +93,8 @@ impl Rest {
             self.body = Some(fetch(left).await?);
         }
         let body = self.body.as_mut().expect("it is there now");
-        loop {
-            let frame = body.frame().await.ok_or("the origin's rest of it is too short")??;
-            if let Ok(piece) = frame.into_data()
-                && !piece.is_empty()
-            {
-                return Ok(piece);
-            }
-        }
+        body.next_bytes()
+            .await
+            .unwrap_or_else(|| Err("the origin's rest of it is too short".into()))
     }
 }
