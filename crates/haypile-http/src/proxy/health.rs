@@ -168,16 +168,12 @@ impl Trial<'_> {
         }
         if let Some(down) = &mut state.down {
             down.is_slow &= outcome != Sent::NotConnected;
-            match probe {
-                Some(Probe::Only) => {
-                    down.is_tried = false;
-                    if outcome != Sent::Broken {
-                        down.pause = (down.pause * 2).min(LONGEST_PAUSE);
-                    }
-                    down.next = now + down.pause;
+            down.end(probe);
+            if probe == Some(Probe::Only) {
+                if outcome != Sent::Broken {
+                    down.pause = (down.pause * 2).min(LONGEST_PAUSE);
                 }
-                Some(Probe::Other) => down.others = down.others.saturating_sub(1),
-                None => {}
+                down.next = now + down.pause;
             }
             return None;
         }
@@ -192,6 +188,18 @@ impl Trial<'_> {
     }
 }
 
+impl Down {
+    /// Records that a request which tried the origin is over, so that another may try it.
+    fn end(&mut self, probe: Option<Probe>) {
+        match probe {
+            Some(Probe::Only) => self.is_tried = false,
+            // It may have been sent while the origin was down before.
+            Some(Probe::Other) => self.others = self.others.saturating_sub(1),
+            None => {}
+        }
+    }
+}
+
 /// Returns the part of a site that a target is in.
 fn part(target: Option<&PathAndQuery>) -> u64 {
     let segment = target.and_then(|target| target.path().split('/').nth(1));
@@ -201,12 +209,8 @@ fn part(target: Option<&PathAndQuery>) -> u64 {
 impl Drop for Trial<'_> {
     /// A request that was given up tells nothing.
     fn drop(&mut self) {
-        let mut state = self.health.state.lock();
-        let Some(down) = &mut state.down else { return };
-        match self.probe {
-            Some(Probe::Only) => down.is_tried = false,
-            Some(Probe::Other) => down.others = down.others.saturating_sub(1),
-            None => {}
+        if let Some(down) = &mut self.health.state.lock().down {
+            down.end(self.probe);
         }
     }
 }
