@@ -1,49 +1,24 @@
 //! Several clients read a body while it comes, each at its own pace.
 
-use std::pin::Pin;
 use std::sync::Mutex;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use haypile_http::{Body, BodyError, BoxError, Builder};
+use haypile_http::{Body, BoxError, Builder};
 use http::{Method, Request, Response};
-use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::BodyExt;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
 use super::bodies::{FRESH, long_body};
+use super::of_length::OfLength;
 use super::origin::{Script, pieces, response, streamed};
 use super::{Bench, URL};
 
 /// More than a store of 1 MiB holds, and than a fill keeps.
 const LENGTH: usize = 5_000_000;
 const PIECE: usize = 30_000;
-
-/// A body that says how long it is.
-struct OfLength(Body, usize);
-
-impl HttpBody for OfLength {
-    type Data = Bytes;
-    type Error = BodyError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let frame = std::task::ready!(Pin::new(&mut self.0).poll_frame(context));
-        if let Some(Ok(frame)) = &frame {
-            self.1 -= frame.data_ref().map_or(0, Bytes::len);
-        }
-        Poll::Ready(frame)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.1 as u64)
-    }
-}
 
 type Sender = UnboundedSender<Result<Bytes, BoxError>>;
 
@@ -64,7 +39,7 @@ fn on_demand(
     others: impl Fn(&Request<Body>) -> Response<Body> + Send + Sync + 'static,
 ) -> (Sender, Script) {
     let (sender, body) = pieces();
-    let body = if has_length { Body::wrap(OfLength(body, LENGTH)) } else { body };
+    let body = if has_length { Body::wrap(OfLength(body, LENGTH as u64)) } else { body };
     let body = Mutex::new(Some(body));
     let origin = Script::new(move |_, request| {
         let first = body.lock().expect("no panic").take();
@@ -76,7 +51,7 @@ fn on_demand(
 fn at_once(has_length: bool) -> Response<Body> {
     let (sender, body) = pieces();
     send_all(&sender);
-    streamed(200, FRESH, if has_length { Body::wrap(OfLength(body, LENGTH)) } else { body })
+    streamed(200, FRESH, if has_length { Body::wrap(OfLength(body, LENGTH as u64)) } else { body })
 }
 
 /// A store that evicts the first chunks of such a body before the last has come.

@@ -3,6 +3,8 @@
 mod bodies;
 mod collapsing;
 mod filling;
+#[path = "../support/of_length.rs"]
+mod of_length;
 mod origin;
 mod partial;
 mod poisoning;

@@ -1,21 +1,21 @@
 //! A cache in virtual time: nothing waits for real, and each wait is exact.
 
 use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, ready};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
 use haypile::{Cache, Clock};
-use haypile_http::{Body, BodyError, BoxError, Builder, HttpCache, Origin};
+use haypile_http::{Body, BoxError, Builder, HttpCache, Origin};
 use http::{HeaderMap, Method, Request, Response};
-use http_body::{Frame, SizeHint};
+use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use tokio::time::{Instant, sleep};
+
+use super::of_length::OfLength;
 
 pub(crate) const URL: &str = "http://example.org/a";
 pub(crate) const FRESH: &[(&str, &str)] = &[("cache-control", "max-age=60")];
@@ -94,29 +94,6 @@ fn in_pieces(body: &Bytes) -> Body {
         Ok::<_, Infallible>(Frame::data(piece))
     });
     Body::wrap(StreamBody::new(Box::pin(frames)))
-}
-
-/// A body of which this many bytes are left.
-struct OfLength(Body, u64);
-
-impl http_body::Body for OfLength {
-    type Data = Bytes;
-    type Error = BodyError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let frame = ready!(Pin::new(&mut self.0).poll_frame(context));
-        if let Some(Ok(piece)) = &frame {
-            self.1 -= piece.data_ref().map_or(0, Bytes::len) as u64;
-        }
-        Poll::Ready(frame)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.1)
-    }
 }
 
 type Answering = dyn Fn(usize, &Request<Body>) -> Say + Send + Sync;

@@ -7,6 +7,8 @@ mod bench;
 mod day;
 mod failing;
 mod herds;
+#[path = "../support/of_length.rs"]
+mod of_length;
 mod parts;
 mod purges;
 mod replaced;
