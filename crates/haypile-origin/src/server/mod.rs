@@ -247,7 +247,7 @@ fn open(
 ) -> io::Result<(impl Future<Output = ()> + Send + 'static, (SocketAddr, Option<SocketAddr>))> {
     let (plain, address) = listen()?;
     let tls = script.tls.as_ref().map(|tls| {
-        let acceptor = tls.acceptor(script.https_hosts.keys().map(String::as_str))?;
+        let acceptor = tls.acceptor(script.hosts.hosts(Scheme::Https))?;
         let (listener, address) = listen()?;
         Ok::<_, io::Error>(((listener, acceptor), address))
     });

@@ -33,7 +33,6 @@ pub(super) struct Records {
     failed_handshakes: AtomicU64,
     paths: HashMap<String, ListId>,
     hosts: HostLists,
-    https_hosts: HostLists,
     /// The counts of the script's lists, which need no lock; the first list is for requests that
     /// have no list of their own.
     lists: Vec<ListCounts>,
@@ -83,7 +82,6 @@ impl Records {
             kept: script.kept,
             paths: script.paths.clone(),
             hosts: script.hosts.clone(),
-            https_hosts: script.https_hosts.clone(),
             lists,
             ..Self::default()
         }
@@ -204,25 +202,21 @@ impl Records {
     }
 
     pub(super) fn counts_for_host(&self, scheme: Scheme, host: &str, path: &str) -> PathCounts {
-        let hosts = match scheme {
-            Scheme::Http => &self.hosts,
-            Scheme::Https => &self.https_hosts,
-        };
-        let paths = hosts.get(&host_of(host));
-        let list = paths.and_then(|paths| paths.get(path));
-        list.map_or_else(PathCounts::default, |list| self.path_counts(*list))
+        let list = self.hosts.get(scheme, &host_of(host), path);
+        list.map_or_else(PathCounts::default, |list| self.path_counts(list))
     }
 
     pub(super) fn counts_by_host(&self) -> BTreeMap<(String, String), PathCounts> {
         let place = |host: &str, path: &str| (host.to_owned(), path.to_owned());
-        let of_hosts = listed(&self.hosts);
+        let of_hosts = self.hosts.all(Scheme::Http);
         of_hosts.map(|(host, path, list)| (place(host, path), self.path_counts(list))).collect()
     }
 
     /// Returns the paths that have lists of their own, once for each list.
     fn scripted(&self) -> impl Iterator<Item = (&str, ListId)> {
         let of_paths = self.paths.iter().map(|(path, list)| (&**path, *list));
-        let of_hosts = [&self.hosts, &self.https_hosts].into_iter().flat_map(listed);
+        let of_hosts = [Scheme::Http, Scheme::Https].into_iter();
+        let of_hosts = of_hosts.flat_map(|scheme| self.hosts.all(scheme));
         of_paths.chain(of_hosts.map(|(_, path, list)| (path, list)))
     }
 
@@ -270,13 +264,6 @@ impl Records {
         let ended = self.ended_connections.load(Ordering::SeqCst);
         self.connections().saturating_sub(ended)
     }
-}
-
-/// Returns the hosts, paths and lists.
-fn listed(hosts: &HostLists) -> impl Iterator<Item = (&str, &str, ListId)> {
-    hosts
-        .iter()
-        .flat_map(|(host, paths)| paths.iter().map(move |(path, list)| (&**host, &**path, *list)))
 }
 
 /// A guard for counting a part of a reply's body that is being sent. On drop, the bytes that were

@@ -18,15 +18,17 @@ pub struct Script {
     /// The list of replies for each path, as an index of `lists`.
     pub(super) paths: HashMap<String, ListId>,
     pub(super) hosts: HostLists,
-    /// The lists for requests over TLS.
-    pub(super) https_hosts: HostLists,
     pub(super) kept: Kept,
     pub(super) is_http2: bool,
     pub(super) tls: Option<TlsSettings>,
 }
 
-/// The list of replies for each host and path.
-pub(super) type HostLists = HashMap<String, HashMap<String, ListId>>;
+/// The list of replies for each scheme, host and path.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HostLists {
+    http: HashMap<String, HashMap<String, ListId>>,
+    https: HashMap<String, HashMap<String, ListId>>,
+}
 
 /// The scheme of the URLs of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +61,7 @@ impl Script {
         Self {
             lists: vec![list(replies)],
             paths: HashMap::new(),
-            hosts: HashMap::new(),
-            https_hosts: HashMap::new(),
+            hosts: HostLists::default(),
             kept: Kept::default(),
             is_http2: false,
             tls: None,
@@ -75,8 +76,8 @@ impl Script {
         path: impl Into<String>,
         replies: impl IntoIterator<Item = R>,
     ) -> Self {
-        self.lists.push(list(replies));
-        self.paths.insert(path.into(), ListId(self.lists.len() - 1));
+        let list = self.add(replies);
+        self.paths.insert(path.into(), list);
         self
     }
 
@@ -91,9 +92,8 @@ impl Script {
         path: impl Into<String>,
         replies: impl IntoIterator<Item = R>,
     ) -> Self {
-        self.lists.push(list(replies));
-        let paths = self.hosts.entry(host_of(host)).or_default();
-        paths.insert(path.into(), ListId(self.lists.len() - 1));
+        let list = self.add(replies);
+        self.hosts.insert(Scheme::Http, host, path.into(), list);
         self
     }
 
@@ -106,9 +106,8 @@ impl Script {
         path: impl Into<String>,
         replies: impl IntoIterator<Item = R>,
     ) -> Self {
-        self.lists.push(list(replies));
-        let paths = self.https_hosts.entry(host_of(host)).or_default();
-        paths.insert(path.into(), ListId(self.lists.len() - 1));
+        let list = self.add(replies);
+        self.hosts.insert(Scheme::Https, host, path.into(), list);
         self
     }
 
@@ -138,13 +137,13 @@ impl Script {
 
     /// Returns the list of scripted replies for a request with this host and path; `None` for the common list.
     pub(super) fn find(&self, scheme: Scheme, host: Option<&str>, path: &str) -> Option<ListId> {
-        let hosts = match scheme {
-            Scheme::Http => &self.hosts,
-            Scheme::Https => &self.https_hosts,
-        };
-        let paths = host.and_then(|host| hosts.get(host));
-        let found = paths.and_then(|paths| paths.get(path));
-        found.or_else(|| self.paths.get(path)).copied()
+        let found = host.and_then(|host| self.hosts.get(scheme, host, path));
+        found.or_else(|| self.paths.get(path).copied())
+    }
+
+    fn add<R: Into<Reply>>(&mut self, replies: impl IntoIterator<Item = R>) -> ListId {
+        self.lists.push(list(replies));
+        ListId(self.lists.len() - 1)
     }
 
     /// Returns the number of lists of replies in the script.
@@ -158,6 +157,40 @@ impl Script {
         let replies = &self.lists[list.map_or(0, |list| list.0)];
         let place = usize::try_from(before).unwrap_or(usize::MAX);
         &replies[place.min(replies.len() - 1)]
+    }
+}
+
+impl HostLists {
+    fn insert(&mut self, scheme: Scheme, host: &str, path: String, list: ListId) {
+        let hosts = match scheme {
+            Scheme::Http => &mut self.http,
+            Scheme::Https => &mut self.https,
+        };
+        hosts.entry(host_of(host)).or_default().insert(path, list);
+    }
+
+    fn of(&self, scheme: Scheme) -> &HashMap<String, HashMap<String, ListId>> {
+        match scheme {
+            Scheme::Http => &self.http,
+            Scheme::Https => &self.https,
+        }
+    }
+
+    /// Returns the list of replies for a scheme, a host as [`host_of`] returns it, and a path.
+    pub(super) fn get(&self, scheme: Scheme, host: &str, path: &str) -> Option<ListId> {
+        self.of(scheme).get(host)?.get(path).copied()
+    }
+
+    /// Returns the hosts that have lists of replies under a scheme.
+    pub(super) fn hosts(&self, scheme: Scheme) -> impl Iterator<Item = &str> {
+        self.of(scheme).keys().map(String::as_str)
+    }
+
+    /// Returns the host, the path and the list of replies of all that a scheme has.
+    pub(super) fn all(&self, scheme: Scheme) -> impl Iterator<Item = (&str, &str, ListId)> {
+        self.of(scheme).iter().flat_map(|(host, paths)| {
+            paths.iter().map(move |(path, list)| (&**host, &**path, *list))
+        })
     }
 }
 
