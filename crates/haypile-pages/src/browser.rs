@@ -443,15 +443,13 @@ pub fn verify_warm(
 
 /// Whether a stored response answers requests for a minute and more, without a question to the origin.
 fn is_fresh_for_long(resource: &Resource) -> bool {
-    let directives: Vec<String> = resource
-        .header_values("cache-control")
-        .flat_map(|line| line.split(','))
-        .map(|directive| directive.trim().to_ascii_lowercase())
-        .collect();
-    let seconds = |directive: &String| directive.strip_prefix("max-age=")?.parse::<u64>().ok();
+    let is_long = |(name, value): (&str, &str)| {
+        name.eq_ignore_ascii_case("max-age")
+            && value.parse().is_ok_and(|seconds: u64| seconds >= 60)
+    };
     resource.is_cacheable()
-        && directives.iter().filter_map(seconds).any(|seconds| seconds >= 60)
-        && !directives.iter().any(|directive| directive.starts_with("no-cache"))
+        && resource.directives().any(is_long)
+        && !resource.directives().any(|(name, _)| name.eq_ignore_ascii_case("no-cache"))
         && ["vary", "age"].iter().all(|name| resource.header_values(name).next().is_none())
 }
 

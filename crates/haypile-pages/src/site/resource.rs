@@ -164,15 +164,20 @@ impl Resource {
         self.headers.iter().filter(move |(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
+    /// Returns the name and the value of each directive of the response's `Cache-Control`; the value of one without is empty.
+    pub(crate) fn directives(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.header_values("cache-control").flat_map(|line| line.split(','));
+        all.map(|directive| {
+            let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
+            (name.trim(), value.trim())
+        })
+    }
+
     /// Whether a browser's cache may store the response: `Cache-Control` allows it, `Vary` is not
     /// `*`, and the status may be stored, or has explicit freshness.
     pub fn is_cacheable(&self) -> bool {
-        let has_directive = |wanted: &str| {
-            self.header_values("cache-control").flat_map(|line| line.split(',')).any(|directive| {
-                let name = directive.split('=').next().unwrap_or_default().trim();
-                name.eq_ignore_ascii_case(wanted)
-            })
-        };
+        let has_directive =
+            |wanted: &str| self.directives().any(|(name, _)| name.eq_ignore_ascii_case(wanted));
         let is_allowed = !has_directive("no-store")
             && !self.header_values("vary").any(|line| line.split(',').any(|n| n.trim() == "*"));
         is_allowed
