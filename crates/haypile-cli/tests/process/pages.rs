@@ -391,7 +391,7 @@ fn wrong_arguments_name_what_is_allowed() {
     let short = [&PAGES[..6], &["--links", "gsm", "--time", "1s"]].concat();
     let output = haypile(&short).output().unwrap();
     assert_eq!(output.status.code(), Some(FAILURE));
-    assert!(text(output.stderr).contains("--time allows"));
+    assert!(text(output.stderr).contains("--time allows 1s"));
 }
 
 #[test]

@@ -79,7 +79,7 @@ impl TimeLimit {
     ) -> anyhow::Result<()> {
         if self.begin.elapsed() > self.limit {
             bail!(
-                "the page loads took longer than --time allows, {}; over the link {link}, {done} \
+                "the page loads took too long: --time allows {}; over the link {link}, {done} \
                  of {all} cache configurations were measured, and their results are kept; allow \
                  more time, or choose fewer links, sizes or pages",
                 humantime::format_duration(self.limit)
