@@ -12,6 +12,8 @@ const FAILED = "http-on-failed-opening-request";
 const TOPICS = [OPENED, MODIFIED, ...Object.keys(ANSWERED), STOPPED, FAILED];
 const NS_BINDING_REDIRECTED = 0x804b0003;
 const PAUSE_MS = 10;
+/* The profile of a browser that was killed may not take a certificate at first. */
+const TRUST_ATTEMPTS = 500;
 const EMPTIED = "haypile:emptied";
 
 const partition = partitionKey => Services.loadContextInfo.custom(false, { partitionKey });
@@ -29,10 +31,16 @@ const failureOf = status => {
 
 class Pages extends Necko {
   /* Adds the certificate of an authority, DER in base64, to those of the profile; returns whether it is trusted. */
-  trust(authority) {
+  async trust(authority) {
     const certificates = Cc["@mozilla.org/security/x509certdb;1"].getService(Ci.nsIX509CertDB);
-    const certificate = certificates.addCertFromBase64(authority, "CT,,");
-    return certificates.isCertTrusted(certificate, Ci.nsIX509Cert.CA_CERT, Ci.nsIX509CertDB.TRUSTED_SSL);
+    for (let times = 0; times < TRUST_ATTEMPTS; times++) {
+      const certificate = certificates.addCertFromBase64(authority, "CT,,");
+      if (certificates.isCertTrusted(certificate, Ci.nsIX509Cert.CA_CERT, Ci.nsIX509CertDB.TRUSTED_SSL)) {
+        return true;
+      }
+      await pause(PAUSE_MS);
+    }
+    return false;
   }
 
   /* The site of a URL, by the public suffixes that the browser knows. */
@@ -163,7 +171,10 @@ class Pages extends Necko {
       }
       delete response?.body;
     }
-    const { beganAt, loadedAt, again } = this;
+    const { beganAt, again } = this;
+    // A document that failed has no load event: that of the browser's own page about it may have come.
+    const [top] = this.responses.values();
+    const loadedAt = top?.failure ? null : this.loadedAt;
     this.forgetPage([]);
     return { beganAt, loadedAt, again, responses };
   }
