@@ -37,7 +37,13 @@ impl HttpCache {
         };
         let request = Request::from_parts(head, body);
         let requested = self.now();
-        let response = origin.clone().send(request).await.map_err(Failed::of(why))?;
+        let response = match origin.clone().send(request).await {
+            Ok(response) => response,
+            Err(error) => {
+                storage.settle(&name).await;
+                return Err(Failed::of(why)(error));
+            }
+        };
         let received = self.now();
         let (response, body) = response.into_parts();
         // What another target answers says nothing about others of this origin.

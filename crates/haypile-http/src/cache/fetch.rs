@@ -508,8 +508,9 @@ impl Fetch {
             self.forget_stale(begun).await;
         }
         let outcome = if has_failed { Some(OutcomeKind::Failed) } else { refusal.outcome };
-        if let Some(kind) = outcome {
-            self.note(begun, kind, requested).await;
+        match outcome {
+            Some(kind) => self.note(begun, kind, requested).await,
+            None => self.cache.inner.storage.settle(&self.name).await,
         }
         let serves_none = match outcome {
             Some(OutcomeKind::Failed) => Progress::Failed,
@@ -633,6 +634,7 @@ impl Fetch {
             // It was longer than the origin had said, or the store was in trouble.
             cache.note(&name, begun, OutcomeKind::Alone, requested).await;
         }
+        cache.inner.storage.settle(&name).await;
     }
 }
 

@@ -6,6 +6,7 @@
 //! that is short is in the entry; a longer one lies in chunks, which are written before the entry
 //! that names them.
 
+mod bare;
 mod entry;
 pub(crate) mod format;
 mod groups;
@@ -34,6 +35,7 @@ use http::HeaderMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use xxhash_rust::xxh3::xxh3_128;
 
+use bare::Bare;
 pub(crate) use entry::{Chunks, Entry, StoredBody, StoredResponse};
 pub(crate) use groups::{Group, MOST_GROUPS, origin_of};
 use ledger::{PURGE_ATTEMPTS, add_purge, begin_purges, read_purges, refresh_purges};
@@ -76,6 +78,7 @@ pub(crate) struct Storage {
     limit: Duration,
     troubles: Arc<Troubles>,
     refresh: Arc<Refresh>,
+    bare: Arc<Bare>,
 }
 
 /// The entry (stored responses) of a URL as it was read from the store, with the conditions under which it may be
@@ -122,10 +125,12 @@ impl Storage {
         let is_local = url.levels().iter().all(|level| is_local(level.scheme()));
         let is_none = url.levels().iter().all(|level| level.scheme() == "none");
         let calls = Arc::new(Semaphore::new(MOST_CALLS));
-        let refresh = Arc::new(Refresh::new(cache.store().limits().capacity_bytes));
+        let capacity_bytes = cache.store().limits().capacity_bytes;
+        let refresh = Arc::new(Refresh::new(capacity_bytes));
+        let bare = Arc::new(Bare::new(capacity_bytes));
         let (rules, troubles) = (Arc::new(rules), Arc::default());
         let (cache, reader) = (cache.clone(), Reader::new(cache, &rules));
-        Self { cache, reader, rules, is_local, is_none, calls, limit, troubles, refresh }
+        Self { cache, reader, rules, is_local, is_none, calls, limit, troubles, refresh, bare }
     }
 
     /// Returns the size of the largest response body that may be stored, in bytes: a sixteenth of the store.
@@ -334,11 +339,28 @@ impl Storage {
     pub(crate) async fn write(&self, read: &Read, entry: &Entry) -> bool {
         let Some(writes) = Writes::of(read, entry, self.largest_body()) else { return false };
         let is_due = self.refresh.is_due_after(writes.bytes());
+        let (bare, hash) = (Arc::clone(&self.bare), xxh3_128(&entry.name));
+        let (is_bare, is_known) = (entry.is_empty(), entry.outcome.is_some());
         let written = self.call(move |store| {
             refresh_purges(store, is_due);
-            writes.write(store)
+            let is_written = writes.write(store);
+            match writes.into_own() {
+                Some(value) if is_written && is_bare => bare.keep(store, hash, value, is_known),
+                Some(_) if is_written => bare.forget(hash),
+                _ => {}
+            }
+            is_written
         });
         written.await.unwrap_or(false)
+    }
+
+    /// Takes note that a request to the origin is over, after which the URL's entry may have no response, and nobody
+    /// waits for one.
+    pub(crate) async fn settle(&self, name: &Bytes) {
+        let (bare, hash) = (Arc::clone(&self.bare), xxh3_128(name));
+        if bare.is_on_its_way(hash) {
+            self.call(move |store| bare.settle(store, hash)).await;
+        }
     }
 
     /// Claims the right to request a response from the origin, among the processes that share the store. The outcome
@@ -352,15 +374,22 @@ impl Storage {
     /// Invalidates all stored responses of a URL, including those in transit. Returns whether there was an entry;
     /// `None` if the store fails.
     pub(crate) async fn invalidate(&self, name: &Bytes) -> Option<bool> {
-        let (name, key) = (name.clone(), key(name));
+        let (name, hash, bare) = (name.clone(), xxh3_128(name), Arc::clone(&self.bare));
         let written = self.call_in_turn(move |store| {
+            let key = hash_key(hash);
             if matches!(store.contains(key.as_bytes()), Ok(false)) {
                 return Some(false);
             }
             let stamp = read_purges(store).flatten().map(|purges| purges.stamp());
             let empty = format::encode(&Entry::empty(name, stamp.unwrap_or_default()));
             let options = SetOptions::set().with_ttl(LIFE_OF_EMPTY);
-            let write = |value: Vec<u8>| store.set(key.as_bytes(), &value, &options).is_ok();
+            let write = |value: Vec<u8>| {
+                let is_written = store.set(key.as_bytes(), &value, &options).is_ok();
+                if is_written {
+                    bare.keep(store, hash, value, true);
+                }
+                is_written
+            };
             // A store that is full still deletes.
             let is_done = empty.is_some_and(write) || store.delete(key.as_bytes()).is_ok();
             is_done.then_some(true)

@@ -98,6 +98,11 @@ impl Writes {
         self.variants.iter().chain(&self.own).map(|(_, value, _)| value.len()).sum()
     }
 
+    /// Returns the value of the URL's own entry, if these writes change it.
+    pub(super) fn into_own(self) -> Option<Vec<u8>> {
+        self.own.map(|(_, value, _)| value)
+    }
+
     /// Writes the changed entries of the variants first, and then the URL's entry, which lists them; returns whether no
     /// other process had written in between.
     pub(super) fn write(&self, store: &dyn Store) -> bool {

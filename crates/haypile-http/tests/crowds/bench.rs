@@ -201,13 +201,22 @@ impl Bench {
         answer: impl Fn(usize, &Request<Body>) -> Say + Send + Sync + 'static,
         set_up: impl FnOnce(Builder) -> Builder,
     ) -> Self {
+        Self::on("memory:size=64MiB", answer, set_up)
+    }
+
+    /// Returns a bench with a store of this URL.
+    pub(crate) fn on(
+        store: &str,
+        answer: impl Fn(usize, &Request<Body>) -> Say + Send + Sync + 'static,
+        set_up: impl FnOnce(Builder) -> Builder,
+    ) -> Self {
         let counted = Counted {
             answer: Box::new(answer),
             requests: AtomicUsize::new(0),
             now: AtomicUsize::new(0),
             most: AtomicUsize::new(0),
         };
-        let store = Cache::open("memory:size=64MiB").expect("it opens");
+        let store = Cache::open(store).expect("it opens");
         let clock = Arc::new(Virtual(Instant::now()));
         let builder = HttpCache::builder(store.clone()).clock(clock.clone());
         let cache = set_up(builder).build();

@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
-use haypile_http::Collapse;
+use futures_util::future::join_all;
 use haypile_http::semantics::Rules;
+use haypile_http::{Body, Collapse};
+use http::Request;
 use tokio::time::sleep;
 
 use super::bench::{Bench, FRESH, PAGE, PRIVATE, Say, slowest};
+
+/// The fields of a page that stays fresh as long as a test takes.
+const DAY: &[(&str, &str)] = &[("cache-control", "max-age=86400")];
 
 #[tokio::test(start_paused = true)]
 async fn a_page_that_is_known_to_be_for_one_client_costs_its_own_time() {
@@ -197,4 +202,52 @@ async fn what_a_page_came_to_is_written_rarely() {
     }
     // Ten minutes: it counts for 1, 2, 4 … 64 seconds, then for 120, and is renewed at half of that.
     assert!(writes() - before < 25, "{}", writes() - before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_known_of_many_targets_takes_no_room_from_pages() {
+    let page = vec![b'a'; 7 << 10];
+    let answer = move |_, request: &Request<Body>| match request.uri().path() {
+        path if path.starts_with("/hot") => Say::page(DAY).body(page.clone()),
+        path if path.starts_with("/private") => Say::page(&[("set-cookie", "a=b")]),
+        path if path.starts_with("/failing") => Say::after(PAGE, 503, &[]),
+        path if path.starts_with("/gone") => Say::Fail(PAGE),
+        _ => Say::page(&[("cache-control", "no-store")]),
+    };
+    let bench = Bench::on("memory:size=2MiB", answer, |builder| builder);
+    let hot = async || {
+        let before = bench.requests();
+        for number in 0..200 {
+            bench.ask(&format!("http://example.org/hot/{number}"), &[]).await.expect("a page");
+        }
+        bench.requests() - before
+    };
+    hot().await;
+    // The pages take most of the store.
+    let (pages, entries) = (hot().await, bench.store.stats().expect("it counts").entries);
+    assert_eq!(pages, 0);
+    for kind in ["no-store", "private", "failing", "gone"] {
+        for crowd in 0..50 {
+            let ask = async |number: usize| {
+                let url = format!("http://example.org/{kind}/{crowd}/{number}");
+                let _ = bench.ask(&url, &[]).await;
+                let _ = bench.post(&url).await;
+            };
+            join_all((0..100).map(ask)).await;
+        }
+    }
+    let pages = hot().await;
+    assert!(pages <= 10, "{pages} pages were evicted");
+    let known = bench.store.stats().expect("it counts").entries.saturating_sub(entries);
+    assert!((1..=150).contains(&known), "{known}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_pages_at_once_are_stored_however_little_a_store_keeps_of_others() {
+    let bench = Bench::on("memory:size=2MiB", |_, _| Say::page(DAY), |builder| builder);
+    let url = |number: usize| format!("http://example.org/{number}");
+    for _ in 0..2 {
+        join_all((0..1_000).map(async |number| bench.ask(&url(number), &[]).await)).await;
+    }
+    assert_eq!(bench.requests(), 1_000);
 }

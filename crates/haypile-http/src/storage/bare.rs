@@ -1,0 +1,227 @@
+//! The bound on entries that have no response: what a process knows of targets whose responses are not
+//! stored.
+//!
+//! Each miss writes one, so that an invalidation reaches the response on its way, and a target that is not
+//! cacheable keeps it, with its outcome. There may be far more of these targets than pages that are worth
+//! their room.
+
+use std::collections::{BTreeMap, HashMap};
+
+use haypile::Store;
+use parking_lot::Mutex;
+
+use super::hash_key;
+
+/// The most targets without a response whose entries one process keeps.
+const MOST_TARGETS: usize = 64 << 10;
+/// The part of a store that their entries may take: one hundredth.
+const SHARE: u64 = 100;
+/// The requests that may be on their way at least, in a store that is small: each has its entry.
+const LEAST_ON_THEIR_WAY: usize = 1_024;
+/// The bytes that a store needs for an entry, more or less, besides its value: those of the key, and of what describes
+/// it.
+const RECORD_BYTES: u64 = 144;
+
+/// The entries without responses that this process has written, the oldest of which are deleted when they are too many.
+#[derive(Debug)]
+pub(super) struct Bare {
+    most_bytes: u64,
+    written: Mutex<Written>,
+}
+
+#[derive(Debug, Default)]
+struct Written {
+    places: HashMap<u128, Place>,
+    known: Class,
+    on_their_way: Class,
+    next: u64,
+}
+
+/// The entries of targets whose requests are on their way, or of those whose outcome is known, in the order in which they
+/// were written.
+#[derive(Debug, Default)]
+struct Class {
+    order: BTreeMap<u64, u128>,
+    bytes: u64,
+}
+
+/// An entry without responses as it was written last.
+#[derive(Debug)]
+struct Place {
+    number: u64,
+    is_known: bool,
+    value: Vec<u8>,
+}
+
+impl Place {
+    fn bytes(&self) -> u64 {
+        RECORD_BYTES + self.value.len() as u64
+    }
+}
+
+impl Written {
+    fn class(&mut self, is_known: bool) -> &mut Class {
+        if is_known { &mut self.known } else { &mut self.on_their_way }
+    }
+
+    fn remove(&mut self, hash: u128) -> Option<Place> {
+        let place = self.places.remove(&hash)?;
+        let class = self.class(place.is_known);
+        class.order.remove(&place.number);
+        class.bytes -= place.bytes();
+        Some(place)
+    }
+
+    fn insert(&mut self, hash: u128, is_known: bool, value: Vec<u8>) {
+        self.remove(hash);
+        let place = Place { number: self.next, is_known, value };
+        self.next += 1;
+        let class = self.class(is_known);
+        class.order.insert(place.number, hash);
+        class.bytes += place.bytes();
+        self.places.insert(hash, place);
+    }
+}
+
+impl Bare {
+    /// Creates the bound for a store of this capacity in bytes; `None` if that is unknown.
+    pub(super) fn new(capacity_bytes: Option<u64>) -> Self {
+        let most_bytes = capacity_bytes.map_or(u64::MAX, |bytes| bytes / SHARE);
+        Self { most_bytes, written: Mutex::default() }
+    }
+
+    /// Records that the entry of a target, by the hash of its name, has this value now and no response, and deletes the
+    /// oldest such entries of this process if they are too many. `is_known` says that no request for the target is on
+    /// its way.
+    pub(super) fn keep(&self, store: &dyn Store, hash: u128, value: Vec<u8>, is_known: bool) {
+        let gone = {
+            let mut written = self.written.lock();
+            written.insert(hash, is_known, value);
+            self.overdue(&mut written)
+        };
+        delete(store, gone);
+    }
+
+    /// Whether an entry without responses awaits the end of its request.
+    pub(super) fn is_on_its_way(&self, hash: u128) -> bool {
+        self.written.lock().places.get(&hash).is_some_and(|place| !place.is_known)
+    }
+
+    /// Records that the request for a target is over, whose entry got no response.
+    pub(super) fn settle(&self, store: &dyn Store, hash: u128) {
+        let gone = {
+            let mut written = self.written.lock();
+            let Some(place) = written.remove(hash) else { return };
+            written.insert(hash, true, place.value);
+            self.overdue(&mut written)
+        };
+        delete(store, gone);
+    }
+
+    /// Records that the entry of a target has a response now.
+    pub(super) fn forget(&self, hash: u128) {
+        self.written.lock().remove(hash);
+    }
+
+    /// Takes out the entries that are too many.
+    fn overdue(&self, written: &mut Written) -> Vec<(u128, Vec<u8>)> {
+        let mut gone = Vec::new();
+        for (is_known, least) in [(true, 0), (false, LEAST_ON_THEIR_WAY)] {
+            loop {
+                let class = written.class(is_known);
+                let number = class.order.len();
+                let is_too_many = number > MOST_TARGETS;
+                if !is_too_many && (class.bytes <= self.most_bytes || number <= least) {
+                    break;
+                }
+                let Some((_, hash)) = class.order.first_key_value() else { break };
+                let hash = *hash;
+                let place = written.remove(hash).expect("it is in the order");
+                gone.push((hash, place.value));
+            }
+        }
+        gone
+    }
+}
+
+/// Deletes entries that still have the value that this process wrote.
+fn delete(store: &dyn Store, entries: Vec<(u128, Vec<u8>)>) {
+    for (hash, value) in entries {
+        // One that stays is one too many, and its lifetime is short.
+        let _ = store.compare_and_delete(hash_key(hash).as_bytes(), &value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haypile::{Cache, SetOptions};
+
+    use super::*;
+
+    fn cache() -> Cache {
+        Cache::open("memory:size=1MiB").expect("it has room")
+    }
+
+    fn write(cache: &Cache, hash: u128, value: &[u8]) {
+        let written = cache.store().set(hash_key(hash).as_bytes(), value, &SetOptions::set());
+        assert!(written.is_ok_and(haypile::Written::is_stored));
+    }
+
+    fn has(cache: &Cache, hash: u128) -> bool {
+        cache.store().contains(hash_key(hash).as_bytes()).expect("memory does not fail")
+    }
+
+    #[test]
+    fn the_oldest_of_too_many_are_deleted_unless_another_has_written_them() {
+        let (cache, bare) = (cache(), Bare::new(Some(100 * 10 * (RECORD_BYTES + 4))));
+        for hash in 0..20 {
+            write(&cache, hash, b"mine");
+            if hash == 3 {
+                write(&cache, hash, b"another's");
+            }
+            bare.keep(&**cache.store(), hash, b"mine".to_vec(), true);
+        }
+        let left: Vec<u128> = (0..20).filter(|hash| has(&cache, *hash)).collect();
+        assert_eq!(left, [3, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19]);
+        // One that was written again is the youngest, and one that has a response counts no more.
+        bare.keep(&**cache.store(), 10, b"mine".to_vec(), true);
+        bare.forget(11);
+        for hash in 20..22 {
+            bare.keep(&**cache.store(), hash, b"mine".to_vec(), true);
+        }
+        assert!(has(&cache, 10) && has(&cache, 11) && !has(&cache, 12) && has(&cache, 13));
+    }
+
+    #[test]
+    fn those_on_their_way_stay_until_their_requests_are_over() {
+        let (cache, bare) = (cache(), Bare::new(Some(0)));
+        let store = &**cache.store();
+        for hash in 0..500 {
+            write(&cache, hash, b"mine");
+            bare.keep(store, hash, b"mine".to_vec(), false);
+        }
+        assert!((0..500).all(|hash| has(&cache, hash)));
+        bare.settle(store, 7);
+        assert!(!has(&cache, 7) && has(&cache, 8));
+        for hash in 500..1_525 {
+            write(&cache, hash, b"mine");
+            bare.keep(store, hash, b"mine".to_vec(), false);
+        }
+        assert_eq!((0..1_525).filter(|hash| has(&cache, *hash)).count(), LEAST_ON_THEIR_WAY);
+        let written = bare.written.lock();
+        assert_eq!(written.places.len(), LEAST_ON_THEIR_WAY);
+        assert_eq!(written.on_their_way.order.len(), LEAST_ON_THEIR_WAY);
+        assert!(written.known.order.is_empty() && written.known.bytes == 0);
+    }
+
+    #[test]
+    fn in_a_store_of_unknown_size_their_number_is_bounded() {
+        let (cache, bare) = (cache(), Bare::new(None));
+        for hash in 0..MOST_TARGETS as u128 + 5 {
+            bare.keep(&**cache.store(), hash, Vec::new(), true);
+        }
+        let written = bare.written.lock();
+        assert_eq!(written.places.len(), MOST_TARGETS);
+        assert_eq!(written.known.bytes, RECORD_BYTES * MOST_TARGETS as u64);
+    }
+}
