@@ -62,6 +62,8 @@ pub(super) struct Fetch {
     pub(super) patience: Duration,
     /// Whether the origin is asked for the whole response, although the client asks for less.
     pub(super) asks_for_all: bool,
+    /// Whether no other request can use the response, as far as the last ones tell.
+    pub(super) is_alone: bool,
 }
 
 /// A stored response that the origin has to revalidate before it is used.
@@ -271,7 +273,7 @@ impl Fetch {
         Some(response)
     }
 
-    async fn run(mut self, origin: impl Origin, answer: oneshot::Sender<Answered>) {
+    async fn run(mut self, origin: impl Origin, mut answer: oneshot::Sender<Answered>) {
         let _claim = match self.claim().await {
             ClaimedName::Go(claim) => claim,
             ClaimedName::Answered(response) => {
@@ -292,7 +294,13 @@ impl Fetch {
         }
         let begun = self.begin().await;
         let sent = self.cache.now();
-        let received = match self.send(origin.clone(), headers).await {
+        let is_for_client_alone = self.is_alone && self.leader.is_none();
+        let received = tokio::select! {
+            received = self.send(origin.clone(), headers) => received,
+            // Nobody else waits, and nothing would be stored.
+            () = answer.closed(), if is_for_client_alone => return,
+        };
+        let received = match received {
             Ok(received) => received,
             Err(error) => {
                 self.origin_failed(begun, sent).await;
@@ -325,6 +333,12 @@ impl Fetch {
         response.headers.remove(OWN_LIFETIME);
         add_date(&mut response.headers, received);
         Ok(Received { response, body, requested, received })
+    }
+
+    /// Whether the origin was asked for a whole response, or its news of a stale one, whatever part of it or condition
+    /// the client had written.
+    fn asks_for_more_than_its_client(&self) -> bool {
+        self.asks_for_all || self.stale.is_some()
     }
 
     /// Returns the place from which on the response may be stored; `None` if it may not be.
@@ -517,7 +531,7 @@ impl Fetch {
             Some(OutcomeKind::Alone) => Progress::Alone,
             Some(OutcomeKind::Personal) | None => self.cache.serves_none(&self.parts),
         };
-        if let Some(leader) = self.leader {
+        if let Some(leader) = &self.leader {
             leader.tell(serves_none);
         }
         let mut status = Status::forwarded(self.why);
@@ -525,7 +539,7 @@ impl Fetch {
         status.detail = Some(refusal.reason);
         let length = body.size_hint().exact();
         let head = self
-            .asks_for_all
+            .asks_for_more_than_its_client()
             .then(|| Stored::new(&self.parts, response.clone(), requested, received));
         let mut response = Response::from_parts(response, body);
         if let Some(head) = head {
@@ -582,7 +596,8 @@ impl Fetch {
                 return self.pass_on(answer, received, begun, refusal).await;
             }
         };
-        let Self { cache, parts, name, leader, asks_for_all, .. } = self;
+        let is_narrowed = self.asks_for_more_than_its_client();
+        let Self { cache, parts, name, leader, .. } = self;
         let (fill, reader) = Fill::new(cache.inner.storage.clone(), Arc::clone(&cache.inner.ahead));
         let leader = leader.and_then(|leader| {
             // A part is not the whole that others wait for: they do not wait for its end either.
@@ -606,7 +621,7 @@ impl Fetch {
         // Those who come later do not get them either.
         response.headers.remove(TRAILER);
         let mut response = Response::from_parts(response, followed);
-        if asks_for_all {
+        if is_narrowed {
             whole::narrow(&parts, &with_head.head, length, &mut response);
         }
         attach(&mut response, status);

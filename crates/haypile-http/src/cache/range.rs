@@ -2,9 +2,15 @@
 
 use std::ops::Range;
 
-use http::header::{IF_RANGE, RANGE};
-use http::{HeaderMap, StatusCode};
+use bytes::Buf;
+use futures_util::stream;
+use http::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderValue, IF_RANGE, RANGE,
+};
+use http::{HeaderMap, Response, StatusCode};
+use http_body::Frame;
 
+use super::Body;
 use crate::semantics::Stored;
 use crate::semantics::part::{strong_date, strong_tag};
 
@@ -29,6 +35,56 @@ pub(crate) fn part(request: &HeaderMap, stored: &Stored, length: u64) -> Part {
         return Part::Whole;
     }
     read(line.as_bytes(), length).unwrap_or(Part::Whole)
+}
+
+/// Turns the head of a response of `length` bytes into that of its part; without one that it has, also the body.
+pub(super) fn narrow_head(part: &Part, length: u64, response: &mut Response<Body>) {
+    let (status, text, bytes) = match part {
+        Part::Whole => return,
+        Part::Bytes(range) => {
+            let text = format!("bytes {}-{}/{length}", range.start, range.end - 1);
+            (StatusCode::PARTIAL_CONTENT, text, range.end - range.start)
+        }
+        Part::NotSatisfiable => {
+            *response.body_mut() = Body::empty();
+            for name in [CONTENT_TYPE, CONTENT_ENCODING] {
+                response.headers_mut().remove(name);
+            }
+            (StatusCode::RANGE_NOT_SATISFIABLE, format!("bytes */{length}"), 0)
+        }
+    };
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_RANGE, HeaderValue::try_from(text).expect("digits"));
+    headers.insert(CONTENT_LENGTH, bytes.into());
+}
+
+/// Returns the bytes in this range of a body that has them.
+pub(super) fn slice(body: Body, range: Range<u64>) -> Body {
+    let length = range.end - range.start;
+    let frames = stream::unfold((body, 0), move |(mut body, mut at)| {
+        let range = range.clone();
+        async move {
+            while at < range.end {
+                let mut piece = match body.next_bytes().await? {
+                    Ok(piece) => piece,
+                    Err(error) => return Some((Err(error), (Body::empty(), range.end))),
+                };
+                let begin = at;
+                at += piece.len() as u64;
+                if at > range.start {
+                    let in_piece = |place: u64| {
+                        usize::try_from(place.saturating_sub(begin)).unwrap_or(usize::MAX)
+                    };
+                    piece.truncate(in_piece(range.end).min(piece.len()));
+                    piece.advance(in_piece(range.start));
+                    return Some((Ok(Frame::data(piece)), (body, at)));
+                }
+            }
+            None
+        }
+    });
+    Body::frames(frames, Some(length))
 }
 
 fn read(line: &[u8], length: u64) -> Option<Part> {

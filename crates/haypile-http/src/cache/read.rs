@@ -251,7 +251,19 @@ impl HttpCache {
             && whole::asks_for_less(&parts.headers);
         let patience = self.patience(missing.entry());
         let (cache, Missing { read, stale, why }) = (self.clone(), missing);
-        Fetch { cache, parts, directives, name, read, stale, why, leader, patience, asks_for_all }
+        Fetch {
+            cache,
+            parts,
+            directives,
+            name,
+            read,
+            stale,
+            why,
+            leader,
+            patience,
+            asks_for_all,
+            is_alone,
+        }
     }
 
     /// Whether the origin may be asked again, after it failed.

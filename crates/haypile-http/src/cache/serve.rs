@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use http::header::{
-    AGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderValue,
-    TRANSFER_ENCODING,
-};
+use http::header::{AGE, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{Method, Response, StatusCode, request};
 
 use super::range::{self, Part};
@@ -56,26 +53,7 @@ impl HttpCache {
         if response.status() != StatusCode::OK {
             return Some(response);
         }
-        match part {
-            Part::Whole => {}
-            Part::Bytes(range) => {
-                *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-                let text = format!("bytes {}-{}/{length}", range.start, range.end - 1);
-                let headers = response.headers_mut();
-                headers.insert(CONTENT_RANGE, HeaderValue::try_from(text).expect("digits"));
-                headers.insert(CONTENT_LENGTH, (range.end - range.start).into());
-            }
-            Part::NotSatisfiable => {
-                *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
-                *response.body_mut() = Body::empty();
-                let text = format!("bytes */{length}");
-                let headers = response.headers_mut();
-                headers.insert(CONTENT_RANGE, HeaderValue::try_from(text).expect("digits"));
-                headers.insert(CONTENT_LENGTH, 0.into());
-                headers.remove(CONTENT_TYPE);
-                headers.remove(CONTENT_ENCODING);
-            }
-        }
+        range::narrow_head(&part, length, &mut response);
         Some(response)
     }
 

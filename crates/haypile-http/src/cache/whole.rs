@@ -1,8 +1,9 @@
 //! Requests for less than a whole response that are sent for all of it, so that it can be stored:
-//! those of clients who have it already, and those for all bytes from the first on.
+//! those of clients who have it already, those for all bytes from the first on, and those for any part of a stale
+//! response.
 
 use http::header::{
-    CONTENT_LENGTH, CONTENT_RANGE, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, RANGE,
+    CONTENT_LENGTH, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, RANGE,
 };
 use http::{HeaderMap, Response, StatusCode, request};
 
@@ -38,7 +39,7 @@ pub(super) fn widen(headers: &mut HeaderMap) {
 }
 
 /// Reduces a whole response to the requested one: a 304 if the client has the response already, or
-/// a 206 with the bytes from the first on.
+/// a 206 with the bytes that it asked for.
 pub(super) fn narrow(
     parts: &request::Parts,
     whole: &Stored,
@@ -53,24 +54,24 @@ pub(super) fn narrow(
     narrow_to_range(parts, whole, length, response);
 }
 
-/// Turns a whole response into a 206 with all its bytes, if the client asked for the bytes from the
-/// first on.
+/// Turns a whole response into a 206 with the bytes that the client asked for, if it asked for a range.
 pub(super) fn narrow_to_range(
     parts: &request::Parts,
     whole: &Stored,
     length: Option<u64>,
     response: &mut Response<Body>,
 ) {
-    let Some(length) = length else { return };
-    if response.status() != StatusCode::OK || !asks_from_first_byte(&parts.headers) {
+    // An empty response has no range, and is all that there is.
+    let Some(length) = length.filter(|length| *length > 0) else { return };
+    if response.status() != StatusCode::OK {
         return;
     }
-    if let Part::Bytes(all) = range::part(&parts.headers, whole, length) {
-        debug_assert_eq!(all, 0..length, "the body is that of the whole");
-        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-        let text = format!("bytes 0-{}/{length}", length - 1);
-        let range = HeaderValue::try_from(text).expect("digits");
-        response.headers_mut().insert(CONTENT_RANGE, range);
-        response.headers_mut().insert(CONTENT_LENGTH, length.into());
+    let part = range::part(&parts.headers, whole, length);
+    if let Part::Bytes(bytes) = &part
+        && *bytes != (0..length)
+    {
+        let body = std::mem::take(response.body_mut());
+        *response.body_mut() = range::slice(body, bytes.clone());
     }
+    range::narrow_head(&part, length, response);
 }

@@ -306,6 +306,11 @@ impl Bench {
         self.origin.0.requests.load(Ordering::SeqCst)
     }
 
+    /// Returns the number of requests that the origin works on now.
+    pub(crate) fn at_the_origin(&self) -> usize {
+        self.origin.0.now.load(Ordering::SeqCst)
+    }
+
     /// Returns the most requests that the origin worked on at the same time.
     pub(crate) fn most_at_once(&self) -> usize {
         self.origin.0.most.load(Ordering::SeqCst)

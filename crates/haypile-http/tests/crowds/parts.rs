@@ -73,13 +73,59 @@ async fn a_new_version_is_one_request_for_all() {
             Say::page(new).body("new!")
         })
         .await;
-        let (first, second) = if is_part_first { (MIDDLE, &[][..]) } else { (&[][..], MIDDLE) };
-        let (first, second) = tokio::join!(bench.crowd(20, first), bench.crowd(20, second));
-        for answer in first.iter().chain(&second) {
-            assert_eq!((answer.status, &answer.body[..], answer.took), (200, &b"new!"[..], PAGE));
+        let part = async {
+            sleep(Duration::from_millis(u64::from(!is_part_first))).await;
+            bench.crowd(20, MIDDLE).await
+        };
+        let whole = async {
+            sleep(Duration::from_millis(u64::from(is_part_first))).await;
+            bench.crowd(20, &[]).await
+        };
+        let (parts, pages) = tokio::join!(part, whole);
+        for (answers, expected) in [(parts, (206, &b"ew"[..])), (pages, (200, &b"new!"[..]))] {
+            for answer in answers {
+                assert_eq!((answer.status, &answer.body[..]), expected);
+                assert!(answer.took <= PAGE);
+            }
         }
         assert_eq!(bench.requests(), 2);
         assert_eq!(bench.get(MIDDLE).await.body, "ew");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_of_a_new_version_gets_what_it_asked_for() {
+    let new: Vec<u8> = (0_u32..700_000).flat_map(u32::to_be_bytes).collect();
+    for control in ["max-age=60", "no-store"] {
+        let (body, fields) = (new.clone(), [("cache-control", control), ("etag", "\"b\"")]);
+        for (asked, status, range) in [
+            (("range", "bytes=70000-2000000"), 206, 70_000..2_000_001),
+            (("range", "bytes=0-"), 206, 0..new.len()),
+            (("range", "bytes=-5"), 206, new.len() - 5..new.len()),
+            (("range", "bytes=2800000-"), 416, 0..0),
+            (("range", "bytes=0-1,5-6"), 200, 0..new.len()),
+            (("if-none-match", "\"b\""), 304, 0..0),
+            (("if-none-match", "\"a\""), 200, 0..new.len()),
+        ] {
+            let body = body.clone();
+            let bench = stale(move |_| Say::slowly(200, &fields, body.clone())).await;
+            let answer = bench.get(&[asked]).await;
+            assert_eq!(answer.status, status, "{asked:?} {control}");
+            assert!(answer.body == new[range.clone()], "{asked:?} {control}");
+            if [206, 416].contains(&status) {
+                assert_eq!(answer.field("content-length"), range.len().to_string(), "{asked:?}");
+            }
+            if status == 206 {
+                let all = new.len();
+                let text = format!("bytes {}-{}/{all}", range.start, range.end - 1);
+                assert_eq!(answer.field("content-range"), text);
+            }
+            // Whoever has a part of the old version gets all of the new one.
+            if asked.0 == "range" {
+                sleep(Duration::from_secs(100)).await;
+                assert_eq!(bench.get(&[asked, ("if-range", "\"a\"")]).await.status, 200);
+            }
+        }
     }
 }
 

@@ -122,6 +122,25 @@ async fn each_of_several_long_polls_is_at_the_origin() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_poll_ends_at_the_origin_when_its_client_has_left() {
+    let poll = Duration::from_secs(20);
+    let bench = Bench::new(move |number, _| match number {
+        0 => Say::page(&[("cache-control", "no-store")]),
+        _ => Say::after(poll, 200, &[("cache-control", "no-store")]),
+    });
+    bench.get(&[]).await;
+    let short = tokio::time::timeout(PAGE / 5, bench.crowd(10, &[]));
+    assert!(short.await.is_err());
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!((bench.most_at_once(), bench.at_the_origin()), (10, 0));
+    // What is for all comes, and is stored, although the one who asked has left.
+    let bench = Bench::new(|_, _| Say::page(DAY));
+    assert!(tokio::time::timeout(PAGE / 5, bench.get(&[])).await.is_err());
+    sleep(PAGE).await;
+    assert!(bench.get(&[]).await.is_hit());
+}
+
+#[tokio::test(start_paused = true)]
 async fn long_polls_of_a_new_url_wait_for_seconds_at_most() {
     let poll = Duration::from_mins(1);
     let bench = Bench::new(move |_, _| Say::after(poll, 200, &[("cache-control", "no-store")]));
