@@ -4,6 +4,8 @@ use std::fmt;
 
 use haypile::ByteSize;
 
+use super::orders::NoVarySearch;
+
 /// The storage levels of an HTTP cache: none, memory, disk or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ColumnKind {
@@ -29,6 +31,8 @@ pub struct Column {
     pub disk_bytes: u64,
     /// The name of the storage medium (disk) that holds the HTTP cache's file, if there is one.
     pub medium: Option<String>,
+    /// Whether the HTTP cache knows `No-Vary-Search`.
+    pub no_vary_search: NoVarySearch,
 }
 
 impl Column {
@@ -38,9 +42,16 @@ impl Column {
     /// another default, a sixteenth.
     pub const LARGEST_BODIES: u64 = 8;
 
+    /// The end of the name of an HTTP cache that does not know `No-Vary-Search`.
+    pub const WITHOUT_NO_VARY_SEARCH: &str = " without No-Vary-Search";
+
     /// Returns the name of the HTTP cache in results, such as `http:memory:size=32MiB`.
     pub fn subject(&self) -> String {
-        format!("http:{}", self.cache())
+        let without = match self.no_vary_search {
+            NoVarySearch::Heeded => "",
+            NoVarySearch::Ignored => Self::WITHOUT_NO_VARY_SEARCH,
+        };
+        format!("http:{}{without}", self.cache())
     }
 
     /// Returns the name of the store in which the HTTP cache keeps responses, such as
@@ -88,9 +99,12 @@ impl fmt::Display for Column {
             ColumnKind::Disk => write!(f, "disk {}", ByteSize(self.disk_bytes))?,
             ColumnKind::Both => write!(f, "both {}", ByteSize(self.disk_bytes))?,
         }
-        match &self.medium {
-            Some(medium) => write!(f, " at {medium}"),
-            None => Ok(()),
+        if let Some(medium) = &self.medium {
+            write!(f, " at {medium}")?;
+        }
+        match self.no_vary_search {
+            NoVarySearch::Heeded => Ok(()),
+            NoVarySearch::Ignored => f.write_str(Self::WITHOUT_NO_VARY_SEARCH),
         }
     }
 }

@@ -25,7 +25,9 @@ pub mod verify;
 mod wire;
 
 pub use column::{Column, ColumnKind};
-pub use orders::{CheckIdentity, HttpsOrders, LoadReport, PageOrders, Protocol, RemainsReport};
+pub use orders::{
+    CheckIdentity, HttpsOrders, LoadReport, NoVarySearch, PageOrders, Protocol, RemainsReport,
+};
 pub use process::{LoaderError, LoaderProcess, LoaderSettings};
 pub use serve::serve;
 pub use site_server::{LoadCounts, SiteServer};

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 use url::Url;
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::orders::{LoadReport, Protocol};
+use super::orders::{LoadReport, NoVarySearch, Protocol};
 use super::wire::WireNames;
 use crate::client::{Http1Client, Http2Client};
 use crate::site::{Resource, Site};
@@ -44,6 +44,7 @@ pub(super) struct Hosts {
     names: WireNames,
     protocol: Protocol,
     connections: usize,
+    no_vary_search: NoVarySearch,
     /// Clients by the names of their servers.
     clients: RefCell<HashMap<String, HostClient>>,
 }
@@ -52,10 +53,11 @@ impl Hosts {
     pub(super) fn new(
         (plain, tls): (SocketAddr, SocketAddr),
         names: WireNames,
-        protocol: Protocol,
-        connections: usize,
+        (protocol, connections): (Protocol, usize),
+        no_vary_search: NoVarySearch,
     ) -> Self {
-        Self { plain, tls, names, protocol, connections, clients: RefCell::default() }
+        let clients = RefCell::default();
+        Self { plain, tls, names, protocol, connections, no_vary_search, clients }
     }
 }
 
@@ -65,6 +67,8 @@ pub(super) struct HostClient {
     client: ProtocolClient,
     /// The name of the server in requests, where it is not the host of their URLs.
     name: Option<Authority>,
+    /// Whether the HTTP cache in front of the client gets to see this response field.
+    no_vary_search: NoVarySearch,
 }
 
 #[derive(Clone, Debug)]
@@ -80,10 +84,14 @@ impl Origin for HostClient {
             parts.authority = self.name;
             *request.uri_mut() = Uri::from_parts(parts)?;
         }
-        match self.client {
-            ProtocolClient::Http1(client) => client.send(request).await,
-            ProtocolClient::Http2(client) => client.send(request).await,
+        let mut response = match self.client {
+            ProtocolClient::Http1(client) => client.send(request).await?,
+            ProtocolClient::Http2(client) => client.send(request).await?,
+        };
+        if self.no_vary_search == NoVarySearch::Ignored {
+            response.headers_mut().remove("no-vary-search");
         }
+        Ok(response)
     }
 }
 
@@ -102,6 +110,7 @@ impl Origins for Hosts {
                 Protocol::H2 => ProtocolClient::Http2(Http2Client::new(address)),
             },
             name: name.parse().ok().filter(|_| *name != host),
+            no_vary_search: self.no_vary_search,
         };
         clients.entry(name).or_insert_with_key(new).clone()
     }

@@ -26,6 +26,9 @@ pub struct PageOrders {
     pub cache: String,
     /// The length of the longest body that the HTTP cache stores, in bytes.
     pub largest_body_bytes: u64,
+    /// Whether the HTTP cache knows the response field `No-Vary-Search`. Our own loader alone can leave it out.
+    #[serde(default)]
+    pub no_vary_search: NoVarySearch,
     /// Whether the loader opens the cache file of an earlier loader instead of a new one.
     pub is_kept: bool,
     /// The address to which the loader sends all requests for `http` URLs.
@@ -43,6 +46,20 @@ pub struct PageOrders {
     pub connections: usize,
     /// Whether the HTTP cache is partitioned by the site of the page, as in browsers.
     pub is_partitioned: bool,
+}
+
+/// The effect of the response field `No-Vary-Search`, by which a response names query parameters that make no
+/// difference to it, on an HTTP cache.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum NoVarySearch {
+    /// The cache knows the field: a stored response answers all URLs that differ in these parameters alone.
+    #[default]
+    Heeded,
+    /// The cache does not know the field.
+    Ignored,
 }
 
 /// The certificates of a run, of which a browser knows nothing before.

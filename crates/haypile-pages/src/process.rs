@@ -9,7 +9,9 @@ use haypile_measure::measure::{Child, Deadline, Failure, Runner};
 use serde::de::DeserializeOwned;
 
 use super::column::Column;
-use super::orders::{FlushReport, LoadReport, Order, PageOrders, Protocol, RemainsReport};
+use super::orders::{
+    FlushReport, LoadReport, NoVarySearch, Order, PageOrders, Protocol, RemainsReport,
+};
 use super::site_server::{LoadCounts, SiteServer};
 
 /// A running process of a page loader, with its open HTTP cache.
@@ -81,6 +83,7 @@ impl LoaderSettings<'_> {
             compares_bodies: false,
             cache,
             largest_body_bytes,
+            no_vary_search: NoVarySearch::Heeded,
             is_kept,
             plain,
             tls,
@@ -104,6 +107,7 @@ impl LoaderProcess {
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Self, LoaderError> {
         let orders = settings.orders(server, column.cache(), column.largest_body_bytes(), is_kept);
+        let orders = PageOrders { no_vary_search: column.no_vary_search, ..orders };
         Self::with_orders(settings, &orders, directory, is_interrupted)
     }
 

@@ -52,7 +52,8 @@ pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> anyhow::Result<
     let cache = subject.cache().clone();
     let addresses = (orders.plain, orders.tls);
     let names = WireNames::of(&site);
-    let hosts = Hosts::new(addresses, names, orders.protocol, orders.connections);
+    let connections = (orders.protocol, orders.connections);
+    let hosts = Hosts::new(addresses, names, connections, orders.no_vary_search);
     let loader = Loader::new(
         &site,
         &checksums,

@@ -172,6 +172,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::NoVarySearch;
     use crate::site::list;
 
     fn site() -> Site {
@@ -180,7 +181,13 @@ mod tests {
     }
 
     fn column(kind: ColumnKind, disk_bytes: u64) -> Column {
-        Column { kind, memory_bytes: 1_000_000, disk_bytes, medium: None }
+        Column {
+            kind,
+            memory_bytes: 1_000_000,
+            disk_bytes,
+            medium: None,
+            no_vary_search: NoVarySearch::Heeded,
+        }
     }
 
     /// A load of the first page of which the origin was asked for the second resource, or not.

@@ -71,6 +71,45 @@ fn columns_ask_the_origin_for_what_they_do_not_have() {
 }
 
 #[test]
+fn a_query_that_makes_no_difference_costs_a_cache_that_knows_nothing_of_it() {
+    let dir = TempDir::new().unwrap();
+    let path = path_in(&dir, "visit.har");
+    let har = har(&[("http://a.test/?a=1", "50000"), ("http://a.test/i", "1000")]);
+    let har = har.replace(
+        r#""headers": []"#,
+        r#""headers": [{"name": "Cache-Control", "value": "max-age=600"}]"#,
+    );
+    fs::write(&path, har).unwrap();
+    let arguments =
+        ["lab", "pages", &path, "--rounds", "4", "--links", "unshaped", "--sizes", "2MB"];
+    let arguments = [&arguments[..], &["--query-per-visit"]].concat();
+    let json = json(&[&arguments[..], &["--json"]].concat());
+    let samples = samples(&json);
+    let requests = |subject: &str| -> Vec<u64> {
+        let loads = of(&samples, subject, "load");
+        assert!(loads.iter().all(|load| load["error"].is_null()), "{json}");
+        let visits: Vec<_> =
+            loads.iter().map(|load| load["parameters"]["visit"].as_u64().unwrap()).collect();
+        assert_eq!(visits, [1, 2, 3, 4], "of one page: {subject}");
+        loads.iter().map(|load| load["counts"]["origin_requests"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(requests("http:none"), [2; 4]);
+    let file = "http:file:size=2MB";
+    // The first response says which queries are one, and the second is stored for all of them.
+    assert_eq!(requests(file), [2, 1, 0, 0]);
+    assert_eq!(requests(&format!("{file} without No-Vary-Search")), [2, 1, 1, 1]);
+    let output = haypile(&arguments).output().unwrap();
+    let said = text(output.stdout);
+    let (_, table) = said.split_once("improvement from No-Vary-Search").expect("a table");
+    let row = table.lines().find(|line| line.starts_with("disk 2MB")).expect("a row");
+    assert!(row.contains(" 5     3 "), "{said}");
+    for other in [["--browser", "firefox"], ["--kills", "1"]] {
+        let output = haypile(&[&arguments[..], &other].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(FAILURE), "{other:?}");
+    }
+}
+
+#[test]
 fn http2_asks_for_the_same_over_one_connection() {
     let counts = |protocol: &str| {
         let json = json(&[&PAGES[..], &["--json", "--protocol", protocol]].concat());

@@ -52,6 +52,11 @@ pub struct Visit {
 pub struct Visits(Vec<Visit>);
 
 impl Visits {
+    /// Returns these visits.
+    pub(super) fn of(visits: Vec<Visit>) -> Self {
+        Self(visits)
+    }
+
     /// Returns visits to the pages with these indices, in this order.
     pub fn of_pages(pages: impl IntoIterator<Item = usize>) -> Self {
         let mut numbers: HashMap<usize, u32> = HashMap::new();

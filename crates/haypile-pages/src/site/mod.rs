@@ -23,6 +23,7 @@ pub mod manifest;
 mod model;
 mod names;
 mod page;
+mod queries;
 pub mod replay;
 mod resource;
 mod source;
@@ -33,6 +34,7 @@ pub use body::{
 pub use error::SiteError;
 pub use model::{MAX_LOADS_PER_PAGE, MAX_NAME_BYTES, MAX_PAGES, MAX_RESOURCES, Site, SiteCounts};
 pub use page::{MAX_WAIT, Page, PageLoad};
+pub use queries::QueriedSite;
 pub use resource::{
     MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_HEADERS, MAX_URL_BYTES, Resource, ResourceKind,
 };

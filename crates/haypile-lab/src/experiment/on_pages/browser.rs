@@ -128,7 +128,7 @@ impl ColumnLoader for BrowserRun<'_> {
         }
         process.loader.end(&is_interrupted)?;
         let wrong = LoaderError::Failed;
-        for pass in passes(visits.as_slice()) {
+        for pass in passes(self.pages.names, visits.as_slice()) {
             verify_size(site, column, &loads[pass]).map_err(wrong)?;
         }
         verify_warm(site, column, &loads).map_err(wrong)?;

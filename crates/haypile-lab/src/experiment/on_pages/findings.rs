@@ -25,7 +25,7 @@ pub(crate) fn findings(samples: &Samples<'_>) -> Findings {
     let mut findings = Vec::new();
     for loader in loaders(&loads) {
         for link in links_of(loader, loads.iter().copied()) {
-            for (name, loads) in &link.columns {
+            for (name, loads) in link.columns.iter().chain(&link.without_no_vary_search) {
                 add(&mut findings, &rows, &link, (name, loads));
             }
         }

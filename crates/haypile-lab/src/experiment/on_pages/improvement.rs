@@ -6,6 +6,7 @@ use std::fmt;
 use haypile::ByteSize;
 use haypile_measure::result::{Sample, Samples};
 use haypile_number::Quantity;
+use haypile_pages::{Column, NoVarySearch};
 
 use super::saved::{PairedLoad, Saved};
 use crate::report::table::NOTHING;
@@ -88,6 +89,8 @@ pub(crate) struct ColumnName {
     pub(crate) memory_bytes: u64,
     pub(crate) disk_bytes: u64,
     pub(crate) medium: String,
+    /// Whether the cache knows `No-Vary-Search`.
+    pub(crate) no_vary_search: NoVarySearch,
     pub(crate) subject: String,
 }
 
@@ -96,8 +99,13 @@ pub(crate) struct ColumnName {
 pub(crate) struct LinkLoads {
     pub(crate) site: String,
     pub(crate) link: String,
-    pub(crate) columns: Vec<(ColumnName, ColumnLoads)>,
+    pub(crate) columns: Vec<NamedLoads>,
+    /// The page loads with caches that do not know `No-Vary-Search`, if any were measured.
+    pub(crate) without_no_vary_search: Vec<NamedLoads>,
 }
+
+/// A cache configuration with its page loads.
+pub(crate) type NamedLoads = (ColumnName, ColumnLoads);
 
 impl ColumnName {
     /// Parses a cache configuration from its name in results, such as
@@ -106,6 +114,10 @@ impl ColumnName {
     pub(crate) fn parse(of: &str, subject: &str) -> Option<Self> {
         let cache = subject.strip_prefix(of)?.strip_prefix(':')?;
         let (cache, medium) = cache.split_once(" on ").unwrap_or((cache, ""));
+        let (cache, no_vary_search) = match cache.strip_suffix(Column::WITHOUT_NO_VARY_SEARCH) {
+            Some(cache) => (cache, NoVarySearch::Ignored),
+            None => (cache, NoVarySearch::Heeded),
+        };
         let bytes = |level: &str| {
             let size = level.split(['=', ',']).nth(1)?;
             size.parse::<ByteSize>().ok().map(|ByteSize(bytes)| bytes)
@@ -115,6 +127,7 @@ impl ColumnName {
             memory_bytes: 0,
             disk_bytes: 0,
             medium: medium.to_owned(),
+            no_vary_search,
             subject: subject.to_owned(),
         };
         for level in cache.split('+') {
@@ -150,7 +163,10 @@ impl fmt::Display for ColumnName {
             kind if self.medium.is_empty() => format!("{kind} {}", ByteSize(self.disk_bytes)),
             kind => format!("{kind} {} on {}", ByteSize(self.disk_bytes), self.medium),
         };
-        f.pad(&text)
+        match self.no_vary_search {
+            NoVarySearch::Heeded => f.pad(&text),
+            NoVarySearch::Ignored => f.pad(&format!("{text}{}", Column::WITHOUT_NO_VARY_SEARCH)),
+        }
     }
 }
 
@@ -172,10 +188,14 @@ pub(crate) fn links_of<'a>(
         let at = links.iter().position(|other| other.link == link && other.site == site);
         let at = at.unwrap_or_else(|| {
             let link = link.to_owned();
-            links.push(LinkLoads { site, link, columns: Vec::new() });
+            let (columns, without_no_vary_search) = (Vec::new(), Vec::new());
+            links.push(LinkLoads { site, link, columns, without_no_vary_search });
             links.len() - 1
         });
-        let columns = &mut links[at].columns;
+        let columns = match column.no_vary_search {
+            NoVarySearch::Heeded => &mut links[at].columns,
+            NoVarySearch::Ignored => &mut links[at].without_no_vary_search,
+        };
         let at = columns.iter().position(|(other, _)| *other == column);
         let at = at.unwrap_or_else(|| {
             columns.push((column, ColumnLoads::default()));
@@ -184,7 +204,9 @@ pub(crate) fn links_of<'a>(
         columns[at].1.add(sample);
     }
     for link in &mut links {
-        link.columns.sort_by(|(one, _), (other, _)| one.cmp_for_table(other));
+        for columns in [&mut link.columns, &mut link.without_no_vary_search] {
+            columns.sort_by(|(one, _), (other, _)| one.cmp_for_table(other));
+        }
     }
     links
 }
@@ -217,6 +239,12 @@ impl ColumnName {
             "disk" | "both" => &["none", "memory"],
             _ => &["none"],
         }
+    }
+
+    /// Whether two configurations differ in nothing, or in `No-Vary-Search` alone.
+    pub(crate) fn is_same_cache(&self, other: &Self) -> bool {
+        (self.kind, self.memory_bytes, self.disk_bytes, &self.medium)
+            == (other.kind, other.memory_bytes, other.disk_bytes, &other.medium)
     }
 
     fn cmp_for_table(&self, other: &Self) -> std::cmp::Ordering {
@@ -337,11 +365,6 @@ impl LinkLoads {
         })
     }
 
-    /// Returns the page loads with the cache configuration of this name.
-    pub(crate) fn column(&self, subject: &str) -> Option<&ColumnLoads> {
-        self.columns.iter().find(|(name, _)| name.subject == subject).map(|(_, loads)| loads)
-    }
-
     /// Returns the page loads with the first configuration of a kind that has no disk cache: `none`
     /// or `memory`.
     pub(crate) fn baseline(&self, kind: &str) -> Option<&ColumnLoads> {
@@ -356,16 +379,26 @@ impl LinkLoads {
         name: &ColumnName,
         counted: Option<&LinkLoads>,
     ) -> Option<(&'a ColumnLoads, Option<&'a ColumnName>)> {
-        if let Some(own) = self.column(&name.subject) {
+        let columns = self.columns_as(name);
+        if let Some((_, own)) = columns.iter().find(|(other, _)| other.subject == name.subject) {
             return Some((own, None));
         }
-        let counted = counted?;
-        let own = counted.column(&name.subject)?;
-        let is_equal = |(other, _): &&(ColumnName, ColumnLoads)| {
+        let counted = counted?.columns_as(name);
+        let find = |subject: &str| counted.iter().find(|(name, _)| name.subject == subject);
+        let (_, own) = find(&name.subject)?;
+        let is_equal = |(other, _): &&NamedLoads| {
             (other.kind, &other.medium) == (name.kind, &name.medium)
-                && counted.column(&other.subject).is_some_and(|other| other.seen == own.seen)
+                && find(&other.subject).is_some_and(|(_, other)| other.seen == own.seen)
         };
-        self.columns.iter().find(is_equal).map(|(other, loads)| (loads, Some(other)))
+        columns.iter().find(is_equal).map(|(other, loads)| (loads, Some(other)))
+    }
+
+    /// Returns the cache configurations that heed or ignore `No-Vary-Search` as this one does.
+    fn columns_as(&self, name: &ColumnName) -> &[NamedLoads] {
+        match name.no_vary_search {
+            NoVarySearch::Heeded => &self.columns,
+            NoVarySearch::Ignored => &self.without_no_vary_search,
+        }
     }
 }
 
@@ -420,7 +453,8 @@ mod tests {
         assert!((none.waits(View::Repeat).unwrap() - 0.9).abs() < 1e-9);
         let name = ColumnName::parse("http", "http:none").unwrap();
         let (site, link) = ("s".to_owned(), "wifi".to_owned());
-        let link = LinkLoads { site, link, columns: vec![(name, none)] };
+        let without_no_vary_search = Vec::new();
+        let link = LinkLoads { site, link, columns: vec![(name, none)], without_no_vary_search };
         let said = link.waits().unwrap().replace('\u{A0}', " ");
         assert!(
             said.starts_with("Over wifi, 45.0 % of first views and 90.0 % of repeat views"),
@@ -437,6 +471,10 @@ mod tests {
         assert_eq!(
             parse("http:memory:size=50MiB+file:size=1GB on card").unwrap(),
             "both 1GB on card"
+        );
+        assert_eq!(
+            parse("http:file:size=1GB without No-Vary-Search on card").unwrap(),
+            "disk 1GB on card without No-Vary-Search"
         );
         for other in ["memory", "http:redis", "http:file", "chromium:none", ""] {
             assert_eq!(parse(other), None, "{other}");

@@ -11,7 +11,7 @@ use super::improvement::ColumnName;
 use super::options::Medium;
 use haypile_pages::site::manifest::Visits;
 use haypile_pages::site::{Resource, Site};
-use haypile_pages::{Column, ColumnKind};
+use haypile_pages::{Column, ColumnKind, NoVarySearch};
 
 /// A directory for disk caches, and the name of the storage medium that it lies on.
 pub(crate) struct Disk {
@@ -22,7 +22,13 @@ pub(crate) struct Disk {
 /// Returns the cache configurations to measure: no cache, memory alone, and disk with and without
 /// memory for each size and medium.
 pub(crate) fn columns(memory_bytes: u64, disk_bytes: &[u64], disks: &[Disk]) -> Vec<Column> {
-    let column = |kind, disk_bytes, medium| Column { kind, memory_bytes, disk_bytes, medium };
+    let column = |kind, disk_bytes, medium| Column {
+        kind,
+        memory_bytes,
+        disk_bytes,
+        medium,
+        no_vary_search: NoVarySearch::Heeded,
+    };
     let mut columns = vec![column(ColumnKind::None, 0, None), column(ColumnKind::Memory, 0, None)];
     for disk in disks {
         for kind in [ColumnKind::Disk, ColumnKind::Both] {
@@ -31,6 +37,15 @@ pub(crate) fn columns(memory_bytes: u64, disk_bytes: &[u64], disks: &[Disk]) -> 
         }
     }
     columns
+}
+
+/// Adds, for each cache, one of the same configuration that does not know `No-Vary-Search`.
+pub(crate) fn add_without_no_vary_search(columns: &mut Vec<Column>) {
+    let caches = columns.iter().filter(|column| column.kind != ColumnKind::None);
+    let without =
+        |column: &Column| Column { no_vary_search: NoVarySearch::Ignored, ..column.clone() };
+    let without: Vec<Column> = caches.map(without).collect();
+    columns.extend(without);
 }
 
 /// Checks that the directories for disk caches exist and can be written, and returns one for each

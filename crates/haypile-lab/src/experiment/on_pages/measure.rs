@@ -31,6 +31,8 @@ const MOST_LOSSES: i32 = 6;
 pub(crate) struct PageRun<'a> {
     pub(crate) site: &'a Site,
     pub(crate) site_name: &'a str,
+    /// The name in results of each page of the site: several pages may be visits to one.
+    pub(crate) names: &'a [String],
     pub(crate) visits: &'a Visits,
     pub(crate) disks: &'a [Disk],
     pub(crate) loader: LoaderSettings<'a>,
@@ -139,7 +141,7 @@ impl PageRun<'_> {
                 let visits = loads.iter().zip(self.visits);
                 let sample = |(load, visit): (&CountedLoad, &Visit)| {
                     let page = &self.site.pages[visit.page];
-                    let row = row(page.name.as_str().into(), visit.number.into());
+                    let row = row(self.names[visit.page].as_str().into(), visit.number.into());
                     let mut sample = filled(row, load);
                     let waits_ns = page.waits().as_nanos().try_into().unwrap_or(u64::MAX);
                     if waits_ns > 0 {
@@ -161,7 +163,8 @@ impl ColumnLoader for PageRun<'_> {
     }
 
     fn is_alike(one: &Column, other: &Column) -> bool {
-        (one.kind, &one.medium) == (other.kind, &other.medium)
+        let alike = |column: &Column| (column.kind, column.medium.clone(), column.no_vary_search);
+        alike(one) == alike(other)
     }
 
     fn column(
@@ -184,7 +187,7 @@ impl ColumnLoader for PageRun<'_> {
         }
         loader.end(&is_interrupted)?;
         let wrong = LoaderError::Failed;
-        for pass in passes(self.visits.as_slice()) {
+        for pass in passes(self.names, self.visits.as_slice()) {
             verify::size(self.site, column, &loads[pass]).map_err(wrong)?;
         }
         if is_verified_after
@@ -256,11 +259,12 @@ pub(crate) fn filled(sample: Sample, load: &CountedLoad) -> Sample {
 }
 
 /// Divides the page visits into consecutive ranges in which no page occurs twice.
-pub(crate) fn passes(visits: &[Visit]) -> Vec<std::ops::Range<usize>> {
+pub(crate) fn passes(names: &[String], visits: &[Visit]) -> Vec<std::ops::Range<usize>> {
+    let name = |visit: &Visit| &names[visit.page];
     let mut passes: Vec<std::ops::Range<usize>> = Vec::new();
     for (at, visit) in visits.iter().enumerate() {
         match passes.last_mut() {
-            Some(pass) if !visits[pass.clone()].iter().any(|other| other.page == visit.page) => {
+            Some(pass) if !visits[pass.clone()].iter().any(|other| name(other) == name(visit)) => {
                 pass.end = at + 1;
             }
             _ => passes.push(at..at + 1),
@@ -352,7 +356,8 @@ mod tests {
     #[test]
     fn a_pass_has_each_page_once() {
         let ranges = |visits: &Visits| {
-            let passes = passes(visits.as_slice());
+            let names: Vec<String> = (0..5).map(|page| page.to_string()).collect();
+            let passes = passes(&names, visits.as_slice());
             passes.into_iter().map(|pass| (pass.start, pass.end)).collect::<Vec<_>>()
         };
         // Groups of four, three times; then the last page alone, three times.

@@ -16,6 +16,7 @@ mod left;
 mod options;
 mod plan;
 mod printout;
+mod queries;
 mod section;
 mod source;
 mod tp4m;
@@ -86,7 +87,7 @@ impl Experiment for PagesExperiment {
 fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow::Result<Ended> {
     let mut session = Session::new(NAME, asked, &options.run, host)?;
     let disks = matrix::disks(&options.disk_at, &options.run.absolute_directory()?)?;
-    let (mut site, site_name) = plan::site(options, host)?;
+    let (mut site, mut site_name) = plan::site(options, host)?;
     let browsers = browser::find(options, host)?;
     if !options.hars.is_empty() && !browsers.is_empty() {
         site = browser::replay(&site, &browsers, host)?;
@@ -95,7 +96,13 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     if options.no_waits {
         site.drop_waits();
     }
-    let visits = plan::visits(options, &site)?;
+    let mut visits = plan::visits(options, &site)?;
+    let description = matrix::description(&site, &visits);
+    let mut names = site.page_names();
+    if options.visits.query_per_visit {
+        (site, visits, names) = queries::site(&site, &visits)?;
+        site_name.push_str(queries::OF_SITE);
+    }
     let working_set_bytes = site.working_set_bytes();
     for size in options.sizes.iter().filter(|size| size.is_raised(working_set_bytes)) {
         host.note(&format!(
@@ -109,9 +116,12 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     sizes.sort_unstable();
     sizes.dedup();
     let ByteSize(memory_bytes) = options.memory;
-    let columns = matrix::columns(memory_bytes, &sizes, &disks);
+    let mut columns = matrix::columns(memory_bytes, &sizes, &disks);
+    if options.visits.query_per_visit {
+        matrix::add_without_no_vary_search(&mut columns);
+    }
     session.begin(None)?;
-    host.note(&matrix::description(&site, &visits));
+    host.note(&description);
     if let Some(warning) = matrix::refusals(&site, &columns) {
         host.note(&warning);
     }
@@ -120,6 +130,7 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     let pages = PageRun {
         site: &site,
         site_name: &site_name,
+        names: &names,
         visits: &visits,
         disks: &disks,
         loader: LoaderSettings {

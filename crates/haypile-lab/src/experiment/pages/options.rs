@@ -43,6 +43,7 @@ Examples:
   haypile lab pages visit.har --links wifi,3g --out pages.jsonl
   haypile lab pages --pages 12 --percentile 50 --sizes 6MB,25%,100% --links wifi
   haypile lab pages --pages 100 --weight 12MB --rounds 2 --links unshaped --sizes 300MB,1GB
+  haypile lab pages --query-per-visit --pages 12 --sizes 10MB --links wifi
   haypile lab pages --browser chromium,firefox --pages 4 --sizes 10MB --links wifi
   haypile lab pages --browser firefox --https --protocol h2 --pages 4 --sizes 10MB --links wifi
   haypile lab pages --disk-at ssd=/var/tmp --disk-at card=/media/card --kills 20")]
@@ -68,6 +69,9 @@ pub struct PagesOptions {
     /// Total bytes of a generated page's resources, instead of those of the percentile
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "percentile")]
     pub weight: Option<ByteSize>,
+    /// Options of the visits to pages.
+    #[command(flatten)]
+    pub visits: VisitOptions,
     /// Options of generated pages.
     #[command(flatten)]
     pub generated: GeneratedOptions,
@@ -118,6 +122,15 @@ pub struct PagesOptions {
     /// Options that all experiments share.
     #[command(flatten)]
     pub run: RunOptions,
+}
+
+/// Options of the visits to pages, in addition to their order.
+#[derive(Clone, Debug, Args)]
+pub struct VisitOptions {
+    /// Visit each page by links with another query parameter each time, which the page declares irrelevant
+    /// (No-Vary-Search), and measure each cache also without knowledge of that field
+    #[arg(long, conflicts_with_all = ["browsers", "kills"])]
+    pub query_per_visit: bool,
 }
 
 /// Options of generated pages, in addition to their number and weight.

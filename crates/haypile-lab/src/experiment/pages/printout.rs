@@ -6,7 +6,7 @@ use haypile_number::{Quantity, grouped};
 
 use super::advice::advice;
 use super::tp4m::{self, Tp4mTable};
-use super::{killed, left, source};
+use super::{killed, left, queries, source};
 use crate::experiment::Printout;
 use crate::experiment::on_pages::improvement::{
     ColumnLoads, ColumnName, LinkLoads, UNSHAPED, View, links, noticed,
@@ -23,6 +23,13 @@ pub(crate) fn printout(samples: &[Sample], memory_bytes: u64, is_advised: bool) 
         printout.gap().append(matrix(link, counted));
     }
     let is_generated = links.iter().any(LinkLoads::is_generated);
+    for link in noticed(&links) {
+        let rows = queries::rows(link, counted);
+        if !rows.is_empty() {
+            let header = queries::COLUMNS.map(str::to_owned).to_vec();
+            printout.gap().text(format!("{}\n", queries::title(link))).table(header, 1, 1, rows);
+        }
+    }
     if !links.is_empty() {
         printout.gap().append(explanation(memory_bytes));
     }
@@ -216,7 +223,7 @@ pub(super) fn requests(counted: &LinkLoads) -> Printout {
         "Repeat view",
     ];
     printout.table(header, 1, 1, good.map(row).collect());
-    for (name, loads) in &counted.columns {
+    for (name, loads) in counted.columns.iter().chain(&counted.without_no_vary_search) {
         if let Some(error) = &loads.error {
             printout.text(format!("error: {name}: {error}\n"));
         }

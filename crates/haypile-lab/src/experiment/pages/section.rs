@@ -9,6 +9,7 @@ use haypile_sim::plot::drawing::text::printable;
 
 use super::browser;
 use super::left;
+use super::queries;
 use super::tp4m::{self, Tp4mTable};
 use crate::experiment::on_pages::improvement::{
     ColumnLoads, ColumnName, LinkLoads, UNSHAPED, View, links, links_of, loaders, noticed,
@@ -38,6 +39,10 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
         body.left_out.extend(left_out);
         body.figures.extend(times(link, counted));
         body.tables.push(matrix(link, counted));
+        let rows = queries::rows(link, counted);
+        if !rows.is_empty() {
+            body.tables.push(Table::of_numbers(queries::title(link), &queries::COLUMNS, rows));
+        }
         body.notes.extend(link.waits().map(|waits| format!("{waits}.")));
     }
     for browser in browsers(samples) {

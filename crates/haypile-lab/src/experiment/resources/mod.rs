@@ -100,6 +100,7 @@ fn run(options: &ResourcesOptions, asked: Option<Asked>, host: &dyn Host) -> any
     let pages = PageRun {
         site: &site,
         site_name: &site_name,
+        names: &site.page_names(),
         visits: &visits,
         disks: &disks,
         loader: LoaderSettings {
