@@ -1,6 +1,7 @@
 //! Collapsing of requests: of many requests for the same response at the same time, one goes to the
 //! origin, and the others wait for its response, but only where that serves them, and not for long.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,6 +19,8 @@ use crate::storage::{Entry, variant_name};
 /// [`SHORTEST_PATIENCE`], delays no other.
 const LONGEST_PATIENCE: Duration = Duration::from_secs(5);
 const SHORTEST_PATIENCE: Duration = Duration::from_secs(1);
+/// The requests in succession to which the origin gives no response before those that waited for them give up.
+const MOST_UNANSWERED: u32 = 2;
 /// The requests that may take too long before one goes to the origin whatever others do.
 const MOST_STUCK: u32 = 2;
 
@@ -81,7 +84,18 @@ pub(super) enum Joined {
     Stale,
     /// The response of the other request can serve no other.
     Alone,
+    /// The other request brings the whole response, and this one is for a part far from its begin.
+    Part,
+    /// The origin gave no response to several others in succession, some of which were sent after this one came.
+    Unanswered(NotAnswered),
 }
+
+/// The error of a request that waited for others, to which the origin gave no response.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "gave no response to {MOST_UNANSWERED} requests in succession, for which this one waited; to the last: {0}"
+)]
+pub(crate) struct NotAnswered(Arc<str>);
 
 /// The reason why a response on its way does not answer a request.
 enum Unfollowed {
@@ -89,6 +103,8 @@ enum Unfollowed {
     Other,
     /// The begin of its body is gone from memory. The store may have all of it.
     Begun,
+    /// It is the whole, and the request is for a part far from its begin.
+    Far,
 }
 
 /// The requests for the same that are on their way: one, or two where the origin fails.
@@ -213,7 +229,7 @@ impl HttpCache {
         let Waiting { parts, patience, has_stale, ticket, .. } = waiting;
         let (mut key, mut is_failing) = (waiting.key.clone(), waiting.is_failing);
         let end = Instant::now() + self.inner.collapse_wait;
-        let mut stuck = 0;
+        let (mut stuck, mut unanswered) = (0, 0);
         let mut has_waited = false;
         loop {
             let first = match flights.board(&key) {
@@ -249,8 +265,15 @@ impl HttpCache {
             let is_too_old = ticket.is_some_and(|ticket| !followed.is_after(ticket));
             match progress {
                 Progress::Alone => return Joined::Alone,
-                Progress::Failed if has_stale => return Joined::Stale,
+                Progress::Failed | Progress::Unanswered(_) if has_stale => return Joined::Stale,
                 Progress::Failed => is_failing = true,
+                // A crowd does not find out one by one that nobody answers.
+                Progress::Unanswered(reason) => {
+                    unanswered += 1;
+                    if unanswered == MOST_UNANSWERED {
+                        return Joined::Unanswered(NotAnswered(reason));
+                    }
+                }
                 Progress::Own if self.is_particular(parts) => return Joined::Alone,
                 // One of those who ask for the whole brings it now.
                 Progress::Own | Progress::Waiting | Progress::Superseded => {}
@@ -270,6 +293,7 @@ impl HttpCache {
                         // The store may have an older one, which no reload may get.
                         Err(Unfollowed::Begun) if ticket.is_some() => return Joined::Alone,
                         Err(Unfollowed::Begun) => return Joined::LookAgain,
+                        Err(Unfollowed::Far) => return Joined::Part,
                         Err(Unfollowed::Other) => {}
                     }
                     let own = self.variant_key(name, &parts.headers, &coming.head.headers);
@@ -320,6 +344,9 @@ impl HttpCache {
         let assessment = rules.assess(&parts.headers, asked, (head, &terms), now, false);
         let assessment = assessment.filter(|assessment| assessment.reuse.is_served());
         let assessment = assessment.ok_or(Unfollowed::Other)?;
+        if whole::asks_for_far_part(&parts.headers, head, coming.length) {
+            return Err(Unfollowed::Far);
+        }
         let reader = coming.fill.reader().ok_or(Unfollowed::Begun)?;
         let head = (coming.head.status, &coming.head.headers);
         let refetch = Refetch::of(origin, parts, head, coming.length);

@@ -19,7 +19,8 @@ use super::read::Selected;
 use super::refusal::Refusal;
 use super::rescue::Rescue;
 use super::{
-    Body, BoxError, CacheTtl, Forwarded, HttpCache, Origin, Status, attach, on_heap, tell, whole,
+    Body, BoxError, CacheTtl, Forwarded, HttpCache, Origin, Status, attach, causes, on_heap, tell,
+    whole,
 };
 use crate::semantics::part::whole_of;
 use crate::semantics::validation::{
@@ -42,6 +43,9 @@ const MOST_REFERENCE_BYTES: usize = 64;
 /// The times after which a waiting request looks again whether another process is done.
 const SHORTEST_NAP: Duration = Duration::from_millis(1);
 const LONGEST_NAP: Duration = Duration::from_millis(20);
+
+/// The reason why a request for a part of a response is passed on, the whole of which is on its way.
+pub(super) const FAR_PART: &str = "the part is far from the begin of the response";
 
 /// A request that goes to the origin, with the cached data about its URL.
 pub(super) struct Fetch {
@@ -129,12 +133,12 @@ impl Fetch {
         let (mut head, body) = match origin.send(request).await {
             Ok(response) => response.into_parts(),
             Err(error) => {
-                self.origin_failed(begun, sent).await;
+                self.origin_failed(begun, sent, unanswered(&error)).await;
                 return self.unless_stale(error).await;
             }
         };
         if is_failure(head.status) {
-            self.origin_failed(begun, sent).await;
+            self.origin_failed(begun, sent, Progress::Failed).await;
         }
         if let Some(response) = self.serve_instead_of(head.status).await {
             return Ok(response);
@@ -303,7 +307,7 @@ impl Fetch {
         let received = match received {
             Ok(received) => received,
             Err(error) => {
-                self.origin_failed(begun, sent).await;
+                self.origin_failed(begun, sent, unanswered(&error)).await;
                 return self.failed(answer, error).await;
             }
         };
@@ -312,7 +316,7 @@ impl Fetch {
             return on_heap(self.not_modified(origin, answer, received, begun)).await;
         }
         if let Some(response) = self.serve_instead_of(status).await {
-            self.origin_failed(begun, sent).await;
+            self.origin_failed(begun, sent, Progress::Failed).await;
             let _ = answer.send(Ok(response));
             return;
         }
@@ -365,11 +369,11 @@ impl Fetch {
         self.cache.refusal(&self.parts, response, length, received)
     }
 
-    /// Takes note that the origin fails, and tells those who wait.
-    async fn origin_failed(&mut self, begun: Option<Begun>, sent: SystemTime) {
+    /// Takes note that the origin fails, and tells those who wait in which way.
+    async fn origin_failed(&mut self, begun: Option<Begun>, sent: SystemTime, how: Progress) {
         self.note(begun, OutcomeKind::Failed, sent).await;
         if let Some(leader) = self.leader.take() {
-            leader.tell(Progress::Failed);
+            leader.tell(how);
         }
     }
 
@@ -512,6 +516,7 @@ impl Fetch {
     /// Passes on a response that is not stored, and tells those who wait what it is to them.
     async fn pass_on(
         self,
+        origin: impl Origin,
         answer: oneshot::Sender<Answered>,
         Received { response, body, requested, received }: Received,
         begun: Option<Begun>,
@@ -541,6 +546,10 @@ impl Fetch {
         let head = self
             .asks_for_more_than_its_client()
             .then(|| Stored::new(&self.parts, response.clone(), requested, received));
+        let is_far = |whole| whole::asks_for_far_part(&self.parts.headers, whole, length);
+        if head.as_ref().is_some_and(is_far) {
+            return self.cache.pass_for_part(origin, &self.parts, answer);
+        }
         let mut response = Response::from_parts(response, body);
         if let Some(head) = head {
             whole::narrow(&self.parts, &head, length, &mut response);
@@ -593,7 +602,7 @@ impl Fetch {
             Ok(kept) => kept,
             Err(refusal) => {
                 let received = Received { response, body, requested, received };
-                return self.pass_on(answer, received, begun, refusal).await;
+                return self.pass_on(origin, answer, received, begun, refusal).await;
             }
         };
         let is_narrowed = self.asks_for_more_than_its_client();
@@ -611,21 +620,26 @@ impl Fetch {
             Some(leader)
         });
         status.is_stored = true;
-        let head = (with_head.head.status, &with_head.head.headers);
-        let refetch = match place {
-            // A part has one reader, who loses nothing.
-            Some(_) => Refetch::Never,
-            None => Refetch::of(origin, &parts, head, length),
-        };
-        let followed = followed_body(reader, length, refetch);
-        // Those who come later do not get them either.
-        response.headers.remove(TRAILER);
-        let mut response = Response::from_parts(response, followed);
-        if is_narrowed {
-            whole::narrow(&parts, &with_head.head, length, &mut response);
+        if is_narrowed && whole::asks_for_far_part(&parts.headers, &with_head.head, length) {
+            drop(reader);
+            cache.pass_for_part(origin, &parts, answer);
+        } else {
+            let head = (with_head.head.status, &with_head.head.headers);
+            let refetch = match place {
+                // A part has one reader, who loses nothing.
+                Some(_) => Refetch::Never,
+                None => Refetch::of(origin, &parts, head, length),
+            };
+            let followed = followed_body(reader, length, refetch);
+            // Those who come later do not get them either.
+            response.headers.remove(TRAILER);
+            let mut response = Response::from_parts(response, followed);
+            if is_narrowed {
+                whole::narrow(&parts, &with_head.head, length, &mut response);
+            }
+            attach(&mut response, status);
+            let _ = answer.send(Ok(response));
         }
-        attach(&mut response, status);
-        let _ = answer.send(Ok(response));
         let is_part = place.is_some();
         let has_room_inline = move |length| !is_part && length <= room;
         let largest = cache.inner.largest_body;
@@ -654,6 +668,20 @@ impl Fetch {
 }
 
 impl HttpCache {
+    /// Sends a client's own request for a part of a response, the whole of which takes longer to come so far.
+    fn pass_for_part(
+        &self,
+        origin: impl Origin,
+        parts: &request::Parts,
+        answer: oneshot::Sender<Answered>,
+    ) {
+        let (cache, request) = (self.clone(), Request::from_parts(parts.clone(), Body::empty()));
+        tokio::spawn(on_heap(async move {
+            let passed = cache.pass(origin, request, FAR_PART.into()).await;
+            let _ = answer.send(passed.map_err(|failed| failed.error));
+        }));
+    }
+
     /// Returns the state of invalidations (the entry's generation, which changes with each, and the number of the last
     /// purge) for a request to the origin that begins now; a response is stored only if both are unchanged. Returns
     /// `None` if the response may not be stored.
@@ -724,6 +752,11 @@ impl HttpCache {
         }
         false
     }
+}
+
+/// Returns what those who wait are told of a request that got no response.
+fn unanswered(error: &BoxError) -> Progress {
+    Progress::Unanswered(causes(&**error).into())
 }
 
 /// Adds the time at which a response came to one that does not say when it was sent: RFC 9110, section

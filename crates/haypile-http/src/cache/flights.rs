@@ -43,8 +43,10 @@ pub(super) enum Progress {
     Found,
     /// The response may be outdated by a change; another request has taken this one's place.
     Superseded,
-    /// The origin has failed.
+    /// The origin has answered with an error.
     Failed,
+    /// The origin gave no response, for this reason.
+    Unanswered(Arc<str>),
     /// The response can serve no other request, because of what its own asked for. Another one may bring a response that
     /// can.
     Own,

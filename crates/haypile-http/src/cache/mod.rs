@@ -32,9 +32,10 @@ use http::header::{IF_MATCH, IF_UNMODIFIED_SINCE};
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body as _;
 
-#[cfg(feature = "proxy")]
 pub(crate) use body::causes;
 pub use body::{Body, BodyError, BoxError};
+#[cfg(feature = "proxy")]
+pub(crate) use crowd::NotAnswered;
 pub use crowd::{ClientNoCache, Collapse};
 pub(crate) use heap::on_heap;
 pub use options::{CacheKey, CacheMode, CacheTtl};

@@ -1,10 +1,10 @@
 //! Answers to GET and HEAD.
 
 use bytes::Bytes;
-use http::{Method, Response, request};
+use http::{Method, Request, Response, request};
 
 use super::crowd::{ClientNoCache, Joined, Waiting, without_reload};
-use super::fetch::{Fetch, Stale};
+use super::fetch::{FAR_PART, Fetch, Stale};
 use super::flights::{Boarding, Leader};
 use super::rescue::Rescue;
 use super::{
@@ -105,6 +105,11 @@ impl HttpCache {
                 Joined::Lead(first) => leader = Some(first),
                 Joined::Alone => {}
                 Joined::Answered(response) => return Ok(response),
+                Joined::Unanswered(error) => return Err(Failed::of(missing.why)(error.into())),
+                Joined::Part => {
+                    let request = Request::from_parts(parts, Body::empty());
+                    return on_heap(self.pass(origin, request, FAR_PART.into())).await;
+                }
                 Joined::LookAgain => {
                     asking.has_waited(missing.generation());
                     continue;

@@ -12,6 +12,9 @@ use super::range::{self, Part};
 use crate::semantics::Stored;
 use crate::semantics::validation::{Answer, answer};
 
+/// The most bytes before the part that a client asked for that it waits for, where a whole response is on its way.
+const NEAR_BYTES: u64 = 1 << 20;
+
 /// The fields by which a client asks for less.
 const OF_LESS: [http::HeaderName; 4] = [RANGE, IF_RANGE, IF_NONE_MATCH, IF_MODIFIED_SINCE];
 
@@ -29,6 +32,13 @@ pub(super) fn asks_for_less(headers: &HeaderMap) -> bool {
     let has_condition =
         headers.contains_key(IF_NONE_MATCH) || headers.contains_key(IF_MODIFIED_SINCE);
     if headers.contains_key(RANGE) { asks_from_first_byte(headers) } else { has_condition }
+}
+
+/// Whether the part that a client asks for is so far from the begin of a whole response on its way that its own request
+/// brings it sooner.
+pub(super) fn asks_for_far_part(headers: &HeaderMap, whole: &Stored, length: Option<u64>) -> bool {
+    let part = length.map(|length| range::part(headers, whole, length));
+    matches!(part, Some(Part::Bytes(bytes)) if bytes.start > NEAR_BYTES)
 }
 
 /// Removes from a request the fields by which it asks for less than the whole response.

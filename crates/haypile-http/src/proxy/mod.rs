@@ -48,7 +48,8 @@ pub use origins::OriginServer;
 pub use request::TrustedField;
 
 use crate::cache::{
-    Body, BoxError, Failed, Forwarded, HttpCache, Origin, Status, attach, causes, on_heap, tell,
+    Body, BoxError, Failed, Forwarded, HttpCache, NotAnswered, Origin, Status, attach, causes,
+    on_heap, tell,
 };
 use error_log::ErrorLine;
 use expect::ExpectsContinue;
@@ -391,6 +392,9 @@ fn failure(request: (Method, Uri), Failed { why, error }: &Failed) -> Unanswered
             (StatusCode::BAD_GATEWAY, "the origin cannot be reached")
         }
         Some(OriginError::Down(..)) => (StatusCode::SERVICE_UNAVAILABLE, "the origin is down"),
+        None if error.is::<NotAnswered>() => {
+            (StatusCode::GATEWAY_TIMEOUT, "the origin does not answer")
+        }
         _ => (StatusCode::BAD_GATEWAY, "the origin breaks off"),
     };
     let id = format!("{:016x}", rand::random::<u64>());

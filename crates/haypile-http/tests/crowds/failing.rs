@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::bench::{Bench, FRESH, PAGE, Say, URL, slowest};
 
@@ -97,6 +97,40 @@ async fn a_cold_crowd_asks_an_origin_that_fails_two_at_a_time() {
         assert!(asked.iter().all(is_failure));
         assert!(bench.most_at_once() <= 2, "{}", bench.most_at_once());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cold_crowd_finds_out_once_that_nobody_answers() {
+    let bench = Bench::new(|_, _| Say::Fail(LIMIT));
+    let crowd = join_all((0..50).map(async |_| {
+        let begun = Instant::now();
+        let error = bench.ask(URL, &[]).await.expect_err("nobody answers");
+        (error.to_string(), begun.elapsed())
+    }));
+    // Who comes when that is known asks too: two are asked for at a time.
+    let late = async {
+        sleep(LIMIT + LIMIT / 2).await;
+        let begun = Instant::now();
+        assert!(bench.ask(URL, &[]).await.is_err());
+        begun.elapsed()
+    };
+    let (crowd, late) = tokio::join!(crowd, late);
+    assert_eq!((crowd[0].0.as_str(), crowd[0].1), ("no connection", LIMIT));
+    assert!(crowd[1..].iter().all(|(_, took)| *took == LIMIT * 2), "{crowd:?}");
+    let told = crowd.iter().filter(|(error, _)| error.contains("to the last: no connection"));
+    assert_eq!((told.count(), late), (48, LIMIT));
+    assert_eq!(bench.requests(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crowd_gets_the_page_from_an_origin_that_answers_after_a_silence() {
+    let bench = Bench::new(|number, _| match number {
+        0 => Say::Fail(LIMIT),
+        _ => Say::page(FRESH),
+    });
+    let asked = join_all((0..50).map(|_| bench.ask(URL, &[]))).await;
+    assert_eq!(asked.iter().filter(|answer| answer.is_ok()).count(), 49);
+    assert_eq!(bench.requests(), 2);
 }
 
 #[tokio::test(start_paused = true)]

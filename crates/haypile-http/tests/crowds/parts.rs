@@ -100,8 +100,8 @@ async fn a_client_of_a_new_version_gets_what_it_asked_for() {
         let (body, fields) = (new.clone(), [("cache-control", control), ("etag", "\"b\"")]);
         for (asked, status, range) in [
             (("range", "bytes=70000-2000000"), 206, 70_000..2_000_001),
+            (("range", "bytes=1048576-1048577"), 206, 1 << 20..(1 << 20) + 2),
             (("range", "bytes=0-"), 206, 0..new.len()),
-            (("range", "bytes=-5"), 206, new.len() - 5..new.len()),
             (("range", "bytes=2800000-"), 416, 0..0),
             (("range", "bytes=0-1,5-6"), 200, 0..new.len()),
             (("if-none-match", "\"b\""), 304, 0..0),
@@ -205,5 +205,35 @@ async fn at_most_one_of_them_waits_for_an_origin_that_hangs() {
         // The failure is known, and the origin is tried in the background.
         let answers = crowd().await;
         assert_eq!(slowest(&answers), Duration::ZERO, "{is_head}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_far_from_the_begin_of_a_new_version_is_not_waited_for() {
+    const FAR: Fields<'_> = &[("range", "bytes=-5")];
+    let new: Vec<u8> = (0_u32..700_000).flat_map(u32::to_be_bytes).collect();
+    let end = new[new.len() - 5..].to_vec();
+    for control in ["max-age=60", "no-store"] {
+        let (body, last, fields) =
+            (new.clone(), end.clone(), [("cache-control", control), ("etag", "\"b\"")]);
+        let length = body.len();
+        let bench = stale(move |request| {
+            if !request.headers().contains_key("range") {
+                return Say::slowly(200, &fields, body.clone());
+            }
+            let range = format!("bytes {}-{}/{length}", length - 5, length - 1);
+            let fields = [&fields[..], &[("content-range", &range)]].concat();
+            Say::after(PAGE, 206, &fields).body(last.clone())
+        })
+        .await;
+        for answer in bench.crowd(3, FAR).await {
+            assert_eq!((answer.status, &answer.body[..]), (206, &end[..]), "{control}");
+            assert!(answer.took <= PAGE * 3, "{control}: {:?}", answer.took);
+        }
+        sleep(Duration::from_secs(10)).await;
+        // Those for a whole page are one request if it is for all, and each client's own for its part is another.
+        let is_stored = control != "no-store";
+        assert_eq!(bench.requests(), if is_stored { 1 + 1 + 3 } else { 1 + 3 + 3 });
+        assert_eq!(bench.get(FAR).await.is_hit(), is_stored);
     }
 }
