@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Generic, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from haypile import _json
 from haypile._cache import Cache
-from haypile._haypile import Busy, _get_or_compute
+from haypile._haypile import Busy, ObjectReader, _get_or_compute
 from haypile._memoize import Decorator, Options
 from haypile._serializers import Serializer, name_of, named
 from haypile._shared import Shared
@@ -40,7 +40,7 @@ def is_little(value: Any) -> bool:
     return _json.is_short(value)
 
 
-class Objects(Generic[_V]):
+class Objects(ObjectReader, Generic[_V]):
     """A cache of objects: `serializer` makes bytes of them.
 
         objects = haypile.Objects(haypile.open("file:~/.cache/app.haypile,size=512MiB"))
@@ -68,7 +68,7 @@ class Objects(Generic[_V]):
     Objects[User] is a cache of users, for type checkers.
     """
 
-    __slots__ = ("_cache", "_given", "_guard", "_get_unless", "_held", "_lane", "_serializer", "_shared", "_signer")
+    __slots__ = ("_cache", "_given", "_guard", "_held", "_lane", "_serializer", "_shared", "_signer")
 
     @overload
     def __init__(
@@ -108,33 +108,23 @@ class Objects(Generic[_V]):
         self._shared: Any = shared
         # A server that restarts gives versions again, to other entries.
         has_lasting_versions = self._cache._schemes()[-1] in ("memory", "file")
-        # What each hit needs.
         self._held: Any = shared.held if shared is not None and has_lasting_versions else None
-        self._get_unless = self._cache._get_unless
+        self._read_from(self._cache, self._held)
 
     @property
     def cache(self) -> Cache:
         """The cache of bytes."""
         return self._cache
 
-    @overload
-    def get(self, key: Key) -> _V | None: ...
-    @overload
-    def get(self, key: Key, default: _Default) -> _V | _Default: ...
+    if TYPE_CHECKING:
 
-    def get(self, key: Key, default: Any = None) -> Any:
-        """Returns the value of a key, or `default`."""
-        held_all = self._held
-        if held_all is not None:
-            held = held_all.get(key)
-            found = None if held is None else self._get_unless(key, held[0])
-            if found is True:
-                # All that is done for most calls.
-                return held[1]
-            value = self._shared.get(self, key, held, found)
-            return default if value is MISSING else value
-        data = self._cache.get(key)
-        return default if data is None else self._loaded(key, data, default)
+        @overload
+        def get(self, key: Key) -> _V | None: ...
+        @overload
+        def get(self, key: Key, default: _Default) -> _V | _Default: ...
+
+        def get(self, key: Key, default: Any = None) -> Any:
+            """Returns the value of a key, or `default`."""
 
     def get_many(self, keys: Iterable[Key]) -> dict[Key, _V]:
         """Returns the values of those keys that have one."""
@@ -368,6 +358,11 @@ class Objects(Generic[_V]):
         """
         return self._cache._write(key, self._dumped(key, value), ttl, lease)
 
+    def _get_shared(self, key: Key, default: Any, held: Any, found: Any) -> Any:
+        """Returns the value of a key whose object is not shared, or not any more."""
+        value = self._shared.get(self, key, held, found)
+        return default if value is MISSING else value
+
     def _all_loaded(self, keys: list[Key], found: list[bytes | None]) -> dict[Key, _V]:
         loaded = {}
         for key, data in zip(keys, found):
@@ -406,9 +401,10 @@ class Objects(Generic[_V]):
         """The same for another thread than the loop's, with a serializer that lets the loop go on if there is one."""
         if self._given != "json":
             return self
-        other: Objects[_V] = object.__new__(Objects)
+        other: Objects[_V] = Objects.__new__(Objects)
         for name in Objects.__slots__:
             setattr(other, name, getattr(self, name))
+        other._read_from(self._cache, self._held)
         other._serializer = Serializer(_json.dumps, _json.loads, name="json")
         return other
 

@@ -23,6 +23,7 @@ mod logging;
 mod object;
 mod opened;
 mod pending;
+mod shared;
 mod stats;
 mod url;
 mod view;
@@ -54,6 +55,8 @@ mod module {
     use crate::object::{BoundMemoized, Memoized, get_or_compute_object};
     #[pymodule_export]
     use crate::pending::{Computation, Pending};
+    #[pymodule_export]
+    use crate::shared::ObjectReader;
     #[pymodule_export]
     use crate::stats::Stats;
 

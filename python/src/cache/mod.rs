@@ -134,7 +134,7 @@ impl Cache {
 
     /// As get_if_changed, but True in the place of a tuple if the entry still has this version.
     #[pyo3(name = "_get_unless")]
-    fn get_unless<'py>(
+    pub(crate) fn get_unless<'py>(
         &self,
         py: Python<'py>,
         key: KeyArgument,

@@ -1,4 +1,4 @@
-//! What `No-Vary-Search` wins where each visit to a page comes by a link with a query parameter of its own.
+//! The table of how much time `No-Vary-Search` saves where each visit to a page comes by a link with a query of its own.
 
 use haypile_number::{Quantity, grouped};
 use haypile_pages::site::manifest::Visits;
