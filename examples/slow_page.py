@@ -8,7 +8,7 @@ import sqlite3
 import sys
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
-ORDERS = 400_000
+ORDERS = 1_500_000
 REPORT = """
     SELECT customer, count(*), sum(price), max(price), group_concat(DISTINCT article)
     FROM orders GROUP BY customer ORDER BY sum(price) DESC LIMIT 50

@@ -3,7 +3,7 @@
 //! response.
 
 use http::header::{
-    CONTENT_LENGTH, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, RANGE,
+    ACCEPT_RANGES, CONTENT_LENGTH, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, RANGE,
 };
 use http::{HeaderMap, Response, StatusCode, request};
 
@@ -35,8 +35,12 @@ pub(super) fn asks_for_less(headers: &HeaderMap) -> bool {
 }
 
 /// Whether the part that a client asks for is so far from the begin of a whole response on its way that its own request
-/// brings it sooner.
+/// brings it sooner, from an origin that says that it has parts.
 pub(super) fn asks_for_far_part(headers: &HeaderMap, whole: &Stored, length: Option<u64>) -> bool {
+    let units = whole.headers.get(ACCEPT_RANGES);
+    if !units.is_some_and(|units| units.as_bytes().eq_ignore_ascii_case(b"bytes")) {
+        return false;
+    }
     let part = length.map(|length| range::part(headers, whole, length));
     matches!(part, Some(Part::Bytes(bytes)) if bytes.start > NEAR_BYTES)
 }
