@@ -88,8 +88,7 @@ mod tests {
 
     #[test]
     fn each_visit_has_a_document_of_its_own_and_shares_all_else() {
-        let text =
-            "[a]\nhttp://a.test/ 1KB\n  http://a.test/i?b=1 1KB\n[c]\nhttp://a.test/i?b=1 1KB\n";
+        let text = "[a]\nhttp://a.test/ 1KB\n  http://a.test/i?b=1 1KB\n[c]\nhttp://a.test/i?b=1\n";
         let site = list::parse(Path::new("l"), text.as_bytes()).unwrap().site;
         let visits = Visits::of_pages([0, 1, 0, 1]);
         let QueriedSite { site, visits, names } = site.with_query_per_visit(&visits);
