@@ -13,7 +13,9 @@ use haypile_sim::simulate::{
     Accounting, Contender, Options, SimulateError, SizeRule, TtlRule, simulate,
 };
 use haypile_sim::trace::info::TraceInfo;
-use haypile_sim::trace::{BuildOptions, Key, Op, Request, Sampling, Sink, TraceBuilder, TraceError};
+use haypile_sim::trace::{
+    BuildOptions, Key, Op, Request, Sampling, Sink, TraceBuilder, TraceError,
+};
 use libfuzzer_sys::arbitrary::{self, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use xxhash_rust::xxh3::xxh3_64;
@@ -27,9 +29,9 @@ fuzz_target!(|image: Vec<u8>| {
 
 /// A sound image of a few requests, then with some bytes changed.
 fn look_at_damaged(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
-    let sampling = input.arbitrary::<Option<u8>>()?.map(|rate| {
-        Sampling::new((f64::from(rate) + 1.0) / 257.0, 1).expect("between 0 and 1")
-    });
+    let sampling = input
+        .arbitrary::<Option<u8>>()?
+        .map(|rate| Sampling::new((f64::from(rate) + 1.0) / 257.0, 1).expect("between 0 and 1"));
     let mut builder = TraceBuilder::new(BuildOptions {
         next_use: input.arbitrary()?,
         sampling,

@@ -38,19 +38,37 @@ fn plausible_entries_are_read() {
 /// Returns the bytes of an entry with these parts; where it is plausible, with their bytes changed so
 /// that they are valid.
 fn entry(name: &[u8], responses: &[Response], is_plausible: bool) -> Vec<u8> {
-    let mut bytes = vec![3];
+    let time = u64::MAX >> 20;
+    let mut bytes = vec![6];
     for number in [7_u64, 8, 9] {
         bytes.extend(number.to_le_bytes());
     }
+    // One of four outcomes: none, or a kind with its time, lifetime and duration.
+    let outcome = u8::try_from(name.len() % 4).expect("less than 4");
+    bytes.push(outcome);
+    if outcome > 0 {
+        let [since, lifetime, took] = [7 << 30, 1_000, name.len() as u64];
+        bytes.extend([since, lifetime, took].map(u64::to_le_bytes).concat());
+    }
     put(&mut bytes, if responses.is_empty() { &[] } else { name });
+    // No lists of fields, generations, variants and codings.
+    bytes.extend([0; 5]);
     bytes.push(u8::try_from(responses.len()).unwrap_or(u8::MAX));
     for (requested, received, status, variant, fields, body) in responses {
         let (time, status) = match is_plausible {
-            true => (u64::MAX >> 20, status % 900 + 100),
+            true => (time, status % 900 + 100),
             false => (u64::MAX, *status),
         };
         bytes.extend((requested & time).to_le_bytes());
         bytes.extend((received & time).to_le_bytes());
+        // The number of the last purge, and whether one has made the response stale.
+        bytes.extend(requested.to_le_bytes());
+        bytes.push((status % 2).try_into().expect("0 or 1"));
+        let groups = status % 3;
+        bytes.extend(groups.to_le_bytes());
+        for group in 0..groups {
+            bytes.extend(received.wrapping_add(group.into()).to_le_bytes());
+        }
         bytes.extend(status.to_le_bytes());
         let text = |bytes: &[u8], is_name| match (is_plausible, is_name) {
             (true, true) => [b"x", &letters(bytes)[..]].concat(),

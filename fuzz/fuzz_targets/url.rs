@@ -6,10 +6,10 @@
 
 #![no_main]
 
-use haypile_policy::rules::memory::{MAX_SIZE_BYTES, MIN_SIZE_BYTES};
-use haypile_policy::PolicySpec;
 use haypile::url::CacheUrl;
 use haypile::{Registry, SetOptions, Store, Written};
+use haypile_policy::PolicySpec;
+use haypile_policy::rules::memory::{MAX_SIZE_BYTES, MIN_SIZE_BYTES};
 use libfuzzer_sys::fuzz_target;
 
 /// Bytes that a message may add to the text that it is about.
