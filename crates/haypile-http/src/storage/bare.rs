@@ -16,21 +16,21 @@ use super::hash_key;
 const MOST_TARGETS: usize = 64 << 10;
 /// The part of a store that their entries may take: one hundredth.
 const SHARE: u64 = 100;
-/// The requests that may be on their way at least, in a store that is small: each has its entry.
+/// The number of requests whose entries are kept while they are on their way, however small the store is.
 const LEAST_ON_THEIR_WAY: usize = 1_024;
-/// The bytes that a store needs for an entry, more or less, besides its value: those of the key, and of what describes
-/// it.
+/// The approximate number of bytes that a store needs for an entry in addition to its value: for the key and the record.
 const RECORD_BYTES: u64 = 144;
 
 /// The entries without responses that this process has written, the oldest of which are deleted when they are too many.
 #[derive(Debug)]
 pub(super) struct Bare {
     most_bytes: u64,
-    written: Mutex<Written>,
+    listed: Mutex<Listed>,
 }
 
+/// The list of the entries, in two classes with a bound each.
 #[derive(Debug, Default)]
-struct Written {
+struct Listed {
     places: HashMap<u128, Place>,
     known: Class,
     on_their_way: Class,
@@ -59,7 +59,7 @@ impl Place {
     }
 }
 
-impl Written {
+impl Listed {
     fn class(&mut self, is_known: bool) -> &mut Class {
         if is_known { &mut self.known } else { &mut self.on_their_way }
     }
@@ -87,7 +87,7 @@ impl Bare {
     /// Creates the bound for a store of this capacity in bytes; `None` if that is unknown.
     pub(super) fn new(capacity_bytes: Option<u64>) -> Self {
         let most_bytes = capacity_bytes.map_or(u64::MAX, |bytes| bytes / SHARE);
-        Self { most_bytes, written: Mutex::default() }
+        Self { most_bytes, listed: Mutex::default() }
     }
 
     /// Records that the entry of a target, by the hash of its name, has this value now and no response, and deletes the
@@ -95,52 +95,51 @@ impl Bare {
     /// its way.
     pub(super) fn keep(&self, store: &dyn Store, hash: u128, value: Vec<u8>, is_known: bool) {
         let gone = {
-            let mut written = self.written.lock();
-            written.insert(hash, is_known, value);
-            self.overdue(&mut written)
+            let mut listed = self.listed.lock();
+            listed.insert(hash, is_known, value);
+            self.overdue(&mut listed)
         };
         delete(store, gone);
     }
 
     /// Whether an entry without responses awaits the end of its request.
     pub(super) fn is_on_its_way(&self, hash: u128) -> bool {
-        self.written.lock().places.get(&hash).is_some_and(|place| !place.is_known)
+        self.listed.lock().places.get(&hash).is_some_and(|place| !place.is_known)
     }
 
     /// Records that the request for a target is over, whose entry got no response.
     pub(super) fn settle(&self, store: &dyn Store, hash: u128) {
         let gone = {
-            let mut written = self.written.lock();
-            let Some(place) = written.remove(hash) else { return };
-            written.insert(hash, true, place.value);
-            self.overdue(&mut written)
+            let mut listed = self.listed.lock();
+            let Some(place) = listed.remove(hash) else { return };
+            listed.insert(hash, true, place.value);
+            self.overdue(&mut listed)
         };
         delete(store, gone);
     }
 
     /// Records that the entry of a target has a response now.
     pub(super) fn forget(&self, hash: u128) {
-        self.written.lock().remove(hash);
+        self.listed.lock().remove(hash);
     }
 
-    /// Takes out the entries that are too many.
-    fn overdue(&self, written: &mut Written) -> Vec<(u128, Vec<u8>)> {
+    /// Removes the oldest entries that are too many from the list, and returns them.
+    fn overdue(&self, listed: &mut Listed) -> Vec<(u128, Vec<u8>)> {
         let mut gone = Vec::new();
         for (is_known, least) in [(true, 0), (false, LEAST_ON_THEIR_WAY)] {
-            loop {
-                let class = written.class(is_known);
-                let number = class.order.len();
-                let is_too_many = number > MOST_TARGETS;
-                if !is_too_many && (class.bytes <= self.most_bytes || number <= least) {
-                    break;
-                }
-                let Some((_, hash)) = class.order.first_key_value() else { break };
-                let hash = *hash;
-                let place = written.remove(hash).expect("it is in the order");
+            while let Some(hash) = self.oldest_overdue(listed.class(is_known), least) {
+                let place = listed.remove(hash).expect("it is in the order");
                 gone.push((hash, place.value));
             }
         }
         gone
+    }
+
+    /// Returns the oldest entry of a class that has too many, of which `least` may have any number of bytes.
+    fn oldest_overdue(&self, class: &Class, least: usize) -> Option<u128> {
+        let number = class.order.len();
+        let is_overdue = number > MOST_TARGETS || (number > least && class.bytes > self.most_bytes);
+        class.order.values().next().filter(|_| is_overdue).copied()
     }
 }
 
@@ -154,7 +153,7 @@ fn delete(store: &dyn Store, entries: Vec<(u128, Vec<u8>)>) {
 
 #[cfg(test)]
 mod tests {
-    use haypile::{Cache, SetOptions};
+    use haypile::{Cache, SetOptions, Written};
 
     use super::*;
 
@@ -164,7 +163,7 @@ mod tests {
 
     fn write(cache: &Cache, hash: u128, value: &[u8]) {
         let written = cache.store().set(hash_key(hash).as_bytes(), value, &SetOptions::set());
-        assert!(written.is_ok_and(haypile::Written::is_stored));
+        assert!(written.is_ok_and(Written::is_stored));
     }
 
     fn has(cache: &Cache, hash: u128) -> bool {
@@ -208,10 +207,10 @@ mod tests {
             bare.keep(store, hash, b"mine".to_vec(), false);
         }
         assert_eq!((0..1_525).filter(|hash| has(&cache, *hash)).count(), LEAST_ON_THEIR_WAY);
-        let written = bare.written.lock();
-        assert_eq!(written.places.len(), LEAST_ON_THEIR_WAY);
-        assert_eq!(written.on_their_way.order.len(), LEAST_ON_THEIR_WAY);
-        assert!(written.known.order.is_empty() && written.known.bytes == 0);
+        let listed = bare.listed.lock();
+        assert_eq!(listed.places.len(), LEAST_ON_THEIR_WAY);
+        assert_eq!(listed.on_their_way.order.len(), LEAST_ON_THEIR_WAY);
+        assert!(listed.known.order.is_empty() && listed.known.bytes == 0);
     }
 
     #[test]
@@ -220,8 +219,8 @@ mod tests {
         for hash in 0..MOST_TARGETS as u128 + 5 {
             bare.keep(&**cache.store(), hash, Vec::new(), true);
         }
-        let written = bare.written.lock();
-        assert_eq!(written.places.len(), MOST_TARGETS);
-        assert_eq!(written.known.bytes, RECORD_BYTES * MOST_TARGETS as u64);
+        let listed = bare.listed.lock();
+        assert_eq!(listed.places.len(), MOST_TARGETS);
+        assert_eq!(listed.known.bytes, RECORD_BYTES * MOST_TARGETS as u64);
     }
 }

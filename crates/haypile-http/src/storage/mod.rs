@@ -328,9 +328,9 @@ impl Storage {
     /// Makes all stored responses of a URL stale, except those in transit, which are not stored. Returns whether there
     /// was an entry; `None` if the store fails.
     pub(crate) async fn expire(&self, name: &Bytes) -> Option<bool> {
-        let (reader, name) = (self.reader.clone(), name.clone());
+        let (reader, name, bare) = (self.reader.clone(), name.clone(), Arc::clone(&self.bare));
         let expired = self.call_in_turn(move |store| {
-            (0..PURGE_ATTEMPTS).find_map(|_| expire_entry(store, &reader, &name))
+            (0..PURGE_ATTEMPTS).find_map(|_| expire_entry(store, &reader, &bare, &name))
         });
         expired.await?
     }
@@ -480,6 +480,11 @@ impl Storage {
 }
 
 impl Read {
+    /// Returns the outcome of the last request for the URL, if no other request can use its response.
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
+        self.entry.as_deref()?.outcome
+    }
+
     /// Returns the entry with the fact recorded that a variant has answered a request other than its own; `None` if the
     /// entry states that already.
     pub(crate) fn with_use(&self, response: &StoredResponse) -> Option<Entry> {
@@ -595,7 +600,7 @@ fn read_variants(
 
 /// Marks the responses of an entry as stale; returns whether there is one. `None` if the store fails, or
 /// somebody else changes it at the same time.
-fn expire_entry(store: &dyn Store, reader: &Reader, name: &Bytes) -> Option<bool> {
+fn expire_entry(store: &dyn Store, reader: &Reader, bare: &Bare, name: &Bytes) -> Option<bool> {
     let read = read_entry(store, reader, name, read_purges(store)?.as_ref())?;
     let Some(mut entry) = read.entry else { return Some(false) };
     // What is on its way may be what it was before.
@@ -605,8 +610,15 @@ fn expire_entry(store: &dyn Store, reader: &Reader, name: &Bytes) -> Option<bool
         response.has_expired = true;
     }
     let (value, options) = encoded(&entry, read.condition)?;
-    let written = store.set(key(name).as_bytes(), &value, &options).ok()?;
-    written.is_stored().then_some(true)
+    let hash = xxh3_128(name);
+    let written = store.set(hash_key(hash).as_bytes(), &value, &options).ok()?;
+    if !written.is_stored() {
+        return None;
+    }
+    if entry.is_empty() {
+        bare.keep(store, hash, value, true);
+    }
+    Some(true)
 }
 
 /// Returns the bytes of an entry, and how they are written; `None` if they are too long.

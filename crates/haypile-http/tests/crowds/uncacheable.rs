@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use haypile_http::semantics::Rules;
-use haypile_http::{Body, Collapse};
+use haypile_http::{Body, Collapse, Purge};
 use http::Request;
 use tokio::time::sleep;
 
@@ -106,29 +106,32 @@ async fn other_processes_know_it_from_the_store() {
     assert_eq!(slowest(&answers), PAGE);
 }
 
-#[tokio::test(start_paused = true)]
-async fn each_of_several_long_polls_is_at_the_origin() {
-    let poll = Duration::from_secs(20);
+/// The time that a long poll takes.
+const POLL: Duration = Duration::from_secs(20);
+
+/// Returns a bench whose origin answers each request but the first after [`POLL`], and whose cache knows that.
+async fn polled() -> Bench {
     let bench = Bench::new(move |number, _| match number {
         0 => Say::page(&[("cache-control", "no-store")]),
-        _ => Say::after(poll, 200, &[("cache-control", "no-store")]),
+        _ => Say::after(POLL, 200, &[("cache-control", "no-store")]),
     });
     bench.get(&[]).await;
+    bench
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_of_several_long_polls_is_at_the_origin() {
+    let bench = polled().await;
     let answers = bench.crowd(3, &[]).await;
-    assert_eq!((slowest(&answers), bench.most_at_once()), (poll, 3));
+    assert_eq!((slowest(&answers), bench.most_at_once()), (POLL, 3));
     // Each poll that ends says again that the next ones do not wait.
     let answers = bench.crowd(3, &[]).await;
-    assert_eq!(slowest(&answers), poll);
+    assert_eq!(slowest(&answers), POLL);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_poll_ends_at_the_origin_when_its_client_has_left() {
-    let poll = Duration::from_secs(20);
-    let bench = Bench::new(move |number, _| match number {
-        0 => Say::page(&[("cache-control", "no-store")]),
-        _ => Say::after(poll, 200, &[("cache-control", "no-store")]),
-    });
-    bench.get(&[]).await;
+    let bench = polled().await;
     let short = tokio::time::timeout(PAGE / 5, bench.crowd(10, &[]));
     assert!(short.await.is_err());
     sleep(Duration::from_millis(1)).await;
@@ -251,6 +254,7 @@ async fn what_is_known_of_many_targets_takes_no_room_from_pages() {
                 let url = format!("http://example.org/{kind}/{crowd}/{number}");
                 let _ = bench.ask(&url, &[]).await;
                 let _ = bench.post(&url).await;
+                let _ = bench.cache.purge(Purge::url(&url).soft()).await;
             };
             join_all((0..100).map(ask)).await;
         }
