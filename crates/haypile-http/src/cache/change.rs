@@ -84,7 +84,6 @@ impl HttpCache {
                 leader: None,
                 patience: Duration::ZERO,
                 asks_for_all: false,
-                is_alone: false,
             };
             let received = Received { response, body, requested, received };
             return fetch.keep(origin, received, begun).await.map_err(Failed::of(why));

@@ -84,9 +84,10 @@ pub(super) enum Joined {
     Stale,
     /// The response of the other request can serve no other.
     Alone,
-    /// The other request brings the whole response, and this one is for a part far from its begin.
+    /// The right to ask the origin for a part of the response alone: it is far from the begin of the whole, which another
+    /// request brings.
     Part,
-    /// The origin gave no response to several others in succession, some of which were sent after this one came.
+    /// The failure of this request too: the origin gave no response to several others in succession.
     Unanswered(NotAnswered),
 }
 
@@ -103,7 +104,7 @@ enum Unfollowed {
     Other,
     /// The begin of its body is gone from memory. The store may have all of it.
     Begun,
-    /// It is the whole, and the request is for a part far from its begin.
+    /// It is the whole response, whose begin is far from the part that the request asks for.
     Far,
 }
 
@@ -344,7 +345,7 @@ impl HttpCache {
         let assessment = rules.assess(&parts.headers, asked, (head, &terms), now, false);
         let assessment = assessment.filter(|assessment| assessment.reuse.is_served());
         let assessment = assessment.ok_or(Unfollowed::Other)?;
-        if whole::asks_for_far_part(&parts.headers, head, coming.length) {
+        if whole::asks_for_far_part(parts, head, coming.length) {
             return Err(Unfollowed::Far);
         }
         let reader = coming.fill.reader().ok_or(Unfollowed::Begun)?;

@@ -66,8 +66,6 @@ pub(super) struct Fetch {
     pub(super) patience: Duration,
     /// Whether the origin is asked for the whole response, although the client asks for less.
     pub(super) asks_for_all: bool,
-    /// Whether no other request can use the response, as far as the last ones tell.
-    pub(super) is_alone: bool,
 }
 
 /// A stored response that the origin has to revalidate before it is used.
@@ -298,7 +296,8 @@ impl Fetch {
         }
         let begun = self.begin().await;
         let sent = self.cache.now();
-        let is_for_client_alone = self.is_alone && self.leader.is_none();
+        let is_for_client_alone = self.leader.is_none()
+            && self.last_outcome().is_some_and(|last| last.is_alone(self.cache.now()));
         let received = tokio::select! {
             received = self.send(origin.clone(), headers) => received,
             // Nobody else waits, and nothing would be stored.
@@ -337,6 +336,11 @@ impl Fetch {
         response.headers.remove(OWN_LIFETIME);
         add_date(&mut response.headers, received);
         Ok(Received { response, body, requested, received })
+    }
+
+    /// Returns the outcome of the last request for the URL before this one, if no other request could use its response.
+    fn last_outcome(&self) -> Option<Outcome> {
+        self.read.as_ref()?.outcome()
     }
 
     /// Whether the origin was asked for a whole response, or its news of a stale one, whatever part of it or condition
@@ -380,10 +384,8 @@ impl Fetch {
     /// Takes note of what a request came to that was sent at this time, and is of no use to others.
     async fn note(&self, begun: Option<Begun>, kind: OutcomeKind, sent: SystemTime) {
         let Some(begun) = begun else { return };
-        let entry = self.read.as_ref().and_then(|read| read.entry.as_deref());
-        let last = entry.and_then(|entry| entry.outcome);
         // Most say what is known.
-        if Outcome::after(last, kind, self.cache.now(), Duration::ZERO).is_some() {
+        if Outcome::after(self.last_outcome(), kind, self.cache.now(), Duration::ZERO).is_some() {
             self.cache.note(&self.name, begun, kind, sent).await;
         }
     }
@@ -546,7 +548,7 @@ impl Fetch {
         let head = self
             .asks_for_more_than_its_client()
             .then(|| Stored::new(&self.parts, response.clone(), requested, received));
-        let is_far = |whole| whole::asks_for_far_part(&self.parts.headers, whole, length);
+        let is_far = |whole| whole::asks_for_far_part(&self.parts, whole, length);
         if head.as_ref().is_some_and(is_far) {
             return self.cache.pass_for_part(origin, &self.parts, answer);
         }
@@ -620,7 +622,7 @@ impl Fetch {
             Some(leader)
         });
         status.is_stored = true;
-        if is_narrowed && whole::asks_for_far_part(&parts.headers, &with_head.head, length) {
+        if is_narrowed && whole::asks_for_far_part(&parts, &with_head.head, length) {
             drop(reader);
             cache.pass_for_part(origin, &parts, answer);
         } else {

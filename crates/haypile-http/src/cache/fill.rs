@@ -14,8 +14,8 @@ use super::ahead::Ahead;
 use super::body::{Body, BodyError};
 use crate::storage::{CHUNK_BYTES, Chunks, Storage, StoredBody, chunk_of};
 
-/// Bytes that are kept though all readers have them, for those that come: no reader misses a part of a body of at most
-/// that length.
+/// The number of bytes of a body that memory keeps after all readers have read them, for readers that come later. Of a
+/// body of at most this length, no reader misses anything.
 pub(super) const KEPT_BYTES: u64 = 256 << 10;
 /// Bytes that every fill may be ahead of all its readers. They find in memory what comes: a store
 /// evicts first the pieces that it got last.

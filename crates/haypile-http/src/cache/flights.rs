@@ -45,7 +45,7 @@ pub(super) enum Progress {
     Superseded,
     /// The origin has answered with an error.
     Failed,
-    /// The origin gave no response, for this reason.
+    /// The request failed without a response from the origin; the text is the error.
     Unanswered(Arc<str>),
     /// The response can serve no other request, because of what its own asked for. Another one may bring a response that
     /// can.

@@ -37,7 +37,8 @@ pub(crate) fn part(request: &HeaderMap, stored: &Stored, length: u64) -> Part {
     read(line.as_bytes(), length).unwrap_or(Part::Whole)
 }
 
-/// Turns the head of a response of `length` bytes into that of its part; without one that it has, also the body.
+/// Changes the head of a whole response, of `length` bytes, to the head of one part of it (206). If the response has no such
+/// part, it becomes a 416 without a body.
 pub(super) fn narrow_head(part: &Part, length: u64, response: &mut Response<Body>) {
     let (status, text, bytes) = match part {
         Part::Whole => return,

@@ -75,7 +75,7 @@ impl Missing {
 
     /// Returns the outcome of the last request, if its response is not stored.
     fn outcome(&self) -> Option<Outcome> {
-        self.entry()?.outcome
+        self.read.as_ref()?.outcome()
     }
 }
 
@@ -256,25 +256,12 @@ impl HttpCache {
             && whole::asks_for_less(&parts.headers);
         let patience = self.patience(missing.entry());
         let (cache, Missing { read, stale, why }) = (self.clone(), missing);
-        Fetch {
-            cache,
-            parts,
-            directives,
-            name,
-            read,
-            stale,
-            why,
-            leader,
-            patience,
-            asks_for_all,
-            is_alone,
-        }
+        Fetch { cache, parts, directives, name, read, stale, why, leader, patience, asks_for_all }
     }
 
     /// Whether the origin may be asked again, after it failed.
     fn is_due(&self, read: Option<&Read>) -> bool {
-        let outcome = read.and_then(|read| read.entry.as_deref()?.outcome);
-        outcome.is_none_or(|last| !last.spares_origin(self.now()))
+        read.and_then(Read::outcome).is_none_or(|last| !last.spares_origin(self.now()))
     }
 
     /// Returns what a request asks for.

@@ -5,14 +5,14 @@
 use http::header::{
     ACCEPT_RANGES, CONTENT_LENGTH, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, RANGE,
 };
-use http::{HeaderMap, Response, StatusCode, request};
+use http::{HeaderMap, Method, Response, StatusCode, request};
 
 use super::Body;
 use super::range::{self, Part};
 use crate::semantics::Stored;
 use crate::semantics::validation::{Answer, answer};
 
-/// The most bytes before the part that a client asked for that it waits for, where a whole response is on its way.
+/// The largest number of bytes before a requested part for which its client waits, if the whole response is on its way.
 const NEAR_BYTES: u64 = 1 << 20;
 
 /// The fields by which a client asks for less.
@@ -34,14 +34,19 @@ pub(super) fn asks_for_less(headers: &HeaderMap) -> bool {
     if headers.contains_key(RANGE) { asks_from_first_byte(headers) } else { has_condition }
 }
 
-/// Whether the part that a client asks for is so far from the begin of a whole response on its way that its own request
-/// brings it sooner, from an origin that says that it has parts.
-pub(super) fn asks_for_far_part(headers: &HeaderMap, whole: &Stored, length: Option<u64>) -> bool {
+/// Whether a GET asks for a part so far from the begin of a whole response on its way that a request for the part alone
+/// is answered sooner, by an origin that says that it has parts.
+pub(super) fn asks_for_far_part(
+    parts: &request::Parts,
+    whole: &Stored,
+    length: Option<u64>,
+) -> bool {
     let units = whole.headers.get(ACCEPT_RANGES);
-    if !units.is_some_and(|units| units.as_bytes().eq_ignore_ascii_case(b"bytes")) {
+    let has_parts = units.is_some_and(|units| units.as_bytes().eq_ignore_ascii_case(b"bytes"));
+    if !has_parts || parts.method != Method::GET {
         return false;
     }
-    let part = length.map(|length| range::part(headers, whole, length));
+    let part = length.map(|length| range::part(&parts.headers, whole, length));
     matches!(part, Some(Part::Bytes(bytes)) if bytes.start > NEAR_BYTES)
 }
 
