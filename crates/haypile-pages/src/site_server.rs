@@ -251,9 +251,10 @@ const CHECK_HOST: &str = "check";
 
 /// Returns the orders about the certificates of a site.
 fn https_orders(site: &Site, authority: &TlsAuthority) -> anyhow::Result<HttpsOrders> {
-    let resources = site.pages.first().into_iter().flat_map(|page| &page.loads);
-    let mut resources = resources.map(|load| &site.resources[load.resource]);
-    let document = resources.find(|resource| !resource.is_redirect());
+    let document = site.pages.first().and_then(|page| {
+        let place = site.document_of(page)?;
+        Some(&site.resources[page.loads[place].resource])
+    });
     let check = match document.filter(|document| document.is_https()) {
         None => None,
         Some(document) => {

@@ -186,7 +186,7 @@ impl HostLists {
         self.of(scheme).keys().map(String::as_str)
     }
 
-    /// Returns the host, the path and the list of replies of all that a scheme has.
+    /// Returns an iterator over all lists of replies for a scheme, each with its host and path.
     pub(super) fn all(&self, scheme: Scheme) -> impl Iterator<Item = (&str, &str, ListId)> {
         self.of(scheme).iter().flat_map(|(host, paths)| {
             paths.iter().map(move |(path, list)| (&**host, &**path, *list))

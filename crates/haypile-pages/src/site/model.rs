@@ -145,6 +145,11 @@ impl Site {
         resources.filter(|resource| resource.is_cacheable())
     }
 
+    /// Returns the index, among the loads of a page, of its document: the first resource that does not redirect.
+    pub(crate) fn document_of(&self, page: &Page) -> Option<usize> {
+        page.loads.iter().position(|load| !self.resources[load.resource].is_redirect())
+    }
+
     /// Returns the weight of a page in bytes: the bodies of its resources, cached or not; 0 for an
     /// unknown page.
     pub fn page_weight_bytes(&self, page: usize) -> u64 {

@@ -44,9 +44,10 @@ impl Site {
         let (mut names, mut new_visits) = (Vec::new(), Vec::new());
         let mut documents: HashMap<(usize, u32), usize> = HashMap::new();
         for visit in visits {
-            let Page { name, mut loads } = self.pages[visit.page].clone();
-            let document = loads.iter_mut().find(|load| !is_redirect(self, load.resource));
-            if let Some(load) = document {
+            let original_page = &self.pages[visit.page];
+            let Page { name, mut loads } = original_page.clone();
+            if let Some(place) = self.document_of(original_page) {
+                let load = &mut loads[place];
                 let original = &self.resources[load.resource];
                 load.resource =
                     *documents.entry((load.resource, visit.number)).or_insert_with(|| {
@@ -61,10 +62,6 @@ impl Site {
         }
         QueriedSite { site, visits: Visits::of(new_visits), names }
     }
-}
-
-fn is_redirect(site: &Site, resource: usize) -> bool {
-    site.resources[resource].is_redirect()
 }
 
 /// Returns a document at the URL of one visit.

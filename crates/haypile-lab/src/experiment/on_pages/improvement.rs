@@ -104,7 +104,7 @@ pub(crate) struct LinkLoads {
     pub(crate) without_no_vary_search: Vec<NamedLoads>,
 }
 
-/// A cache configuration with its page loads.
+/// The name of a cache configuration, and the page loads with it.
 pub(crate) type NamedLoads = (ColumnName, ColumnLoads);
 
 impl ColumnName {
