@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from haypile._haypile import Error
 from haypile._types import MISSING, Key
@@ -19,8 +19,8 @@ _MEAN_BYTES = 16 << 10
 
 # A version, the object, and its stored bytes.
 _Held: TypeAlias = tuple[int, Any, int]
-# As Cache._get_unless returns it.
-_Found: TypeAlias = tuple[bytes, int | None] | Literal[True] | None
+# As Cache.get_versioned returns it.
+_Found: TypeAlias = tuple[bytes, int | None] | None
 
 
 class Shared:
@@ -49,7 +49,7 @@ class Shared:
         """Returns the object of a key, or MISSING, after a look in which it was not as it is `held`, if it is."""
         if held is None:
             found = objects._cache.get_versioned(key)
-        if found is None or found is True:
+        if found is None:
             self._drop(key)
             return MISSING
         data, version = found

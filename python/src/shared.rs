@@ -6,7 +6,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::cache::Cache;
 
@@ -60,10 +60,11 @@ impl ObjectReader {
         if let Some(entry) = &entry {
             let entry = entry.cast::<PyTuple>()?;
             let version = entry.get_borrowed_item(0)?.extract()?;
-            found = cache.get().get_unless(py, key.extract()?, version)?;
-            if found.as_ref().is_some_and(|found| found.is(&*PyBool::new(py, true))) {
-                return entry.get_item(1).map(Some);
-            }
+            found = match cache.get().get_if_changed(py, key.extract()?, version)? {
+                Some((None, _)) => return entry.get_item(1).map(Some),
+                Some((Some(value), version)) => Some((value, version)),
+                None => None,
+            };
         }
         slf.call_method1(intern!(py, "_get_shared"), (key, default, entry, found)).map(Some)
     }

@@ -8,7 +8,6 @@ mod steps;
 use std::sync::{Arc, Mutex};
 
 use engine::{Durability, SetOptions, Version, WriteMode, Writers};
-use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyMemoryView, PyTuple};
@@ -121,7 +120,7 @@ impl Cache {
 
     /// Returns the value of a key and its version, as get_versioned, but None in the place of the value if the entry still
     /// has this version: nothing is copied then. None if there is no entry.
-    fn get_if_changed<'py>(
+    pub(crate) fn get_if_changed<'py>(
         &self,
         py: Python<'py>,
         key: KeyArgument,
@@ -130,23 +129,6 @@ impl Cache {
         self.look_unless(py, &key, version, |hit, value| {
             (value.map(|value| PyBytes::new(py, value)), hit.version.map(Version::raw))
         })
-    }
-
-    /// As get_if_changed, but True in the place of a tuple if the entry still has this version.
-    #[pyo3(name = "_get_unless")]
-    pub(crate) fn get_unless<'py>(
-        &self,
-        py: Python<'py>,
-        key: KeyArgument,
-        version: u64,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let found = self.look_unless(py, &key, version, |hit, value| match value {
-            None => Ok(PyBool::new(py, true).to_owned().into_any()),
-            Some(value) => {
-                (PyBytes::new(py, value), hit.version.map(Version::raw)).into_bound_py_any(py)
-            }
-        });
-        found?.transpose()
     }
 
     /// Returns the remaining life of an entry in seconds; None if it does not expire, or if its server
