@@ -23,8 +23,8 @@ use std::thread;
 use anyhow::bail;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use haypile::Ttl;
+use haypile_sim::Trace;
 use haypile_sim::simulate::{Accounting, Goal, MissCost, Operations, SizeRule, TtlRule, Warmup};
-use haypile_sim::trace::Sampling;
 use haypile_sim::trace::format::{
     BlockSize, CsvOptions, Delimiter, Format, ReadOptions, SpcAs, Statuses, TimeUnit,
 };
@@ -33,10 +33,8 @@ use haypile_sim::trace::generate::{Mixture, Sizes};
 pub(crate) use capacity::CapacityArgument;
 use haypile_lab::experiment::value::{count, percent};
 pub(crate) use help::command;
-use value::{
-    AsArgument, SampleArgument, assumed_sizes, block_size, columns, positive, ttl, warmup,
-};
-pub(crate) use value::{Contenders, Delta, PolicyList};
+use value::{AsArgument, assumed_sizes, block_size, columns, positive, ttl, warmup};
+pub(crate) use value::{Contenders, Delta, PolicyList, SampleArgument};
 
 /// Find out which cache to use, how large to make it, and what it gains
 #[derive(Debug, Parser)]
@@ -186,8 +184,9 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "SIZE", value_parser = block_size)]
     pub(crate) block_size: Option<BlockSize>,
     /// Columns of a CSV trace, by name or by number from 1, such as key=url,size=3,op=none; the
-    /// roles are key, size, op, time, ttl and count (number of times that the request was made). Of
-    /// JSON, names or paths: key=request.uri
+    /// roles are key, size, op, time, ttl, cost (time that a miss takes; ttl and cost in seconds, or by the end of the
+    /// name: _ms, _us, _ns) and count (number of times that the request was made). Of JSON, names or paths:
+    /// key=request.uri
     #[arg(long, value_name = "ROLE=COLUMN,...", value_parser = columns)]
     pub(crate) columns: Option<CsvOptions>,
     /// Separator of the columns of a CSV trace: tab, comma, semicolon, blanks, or a character
@@ -216,24 +215,17 @@ pub(crate) struct Reading {
 }
 
 /// The part of a trace that is read: all, or a sample of its keys.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Reading traces")]
 pub(crate) struct Part {
-    /// Sample this share of the keys, such as 0.01, with all their requests: cache sizes and results are scaled, so that they estimate
-    /// those of the whole trace, in a fraction of the time and memory. Another --seed takes other keys; 1 is the whole trace
-    #[arg(long, value_name = "RATE", value_parser = SampleArgument::from_str)]
-    sample: Option<SampleArgument>,
+    /// Sample this share of the keys, such as 0.01, or this number of them, such as 50000 (the trace is then read twice), with all their
+    /// requests: cache sizes and results are scaled, so that they estimate those of the whole trace, in a fraction of the time and
+    /// memory. Another --seed takes other keys; 1 is the whole trace
+    #[arg(long, value_name = "RATE|KEYS", value_parser = SampleArgument::from_str)]
+    pub(crate) sample: Option<SampleArgument>,
 }
 
 impl Part {
-    /// Returns the sample of a trace's keys that the user asked for; `None` for all keys.
-    pub(crate) fn sampling(&self, seed: u64) -> anyhow::Result<Option<Sampling>> {
-        match self.sample {
-            Some(SampleArgument::Share(rate)) => Ok(Some(Sampling::new(rate, seed)?)),
-            _ => Ok(None),
-        }
-    }
-
     /// Whether the user asked for the whole trace instead of a sample of its keys.
     pub(crate) fn is_whole(&self) -> bool {
         self.sample == Some(SampleArgument::Whole)
@@ -255,7 +247,8 @@ pub(crate) struct Simulating {
     #[arg(long)]
     pub(crate) all_reads: bool,
     /// Time that a miss costs, such as that of computing its value again: a fixed time, a time for each byte, or both,
-    /// as in fixed=20ms,per-byte=0.5ns. The share of that cost that hits save is printed too
+    /// as in fixed=20ms,per-byte=0.5ns; or trace, for the times that the trace states: a recording, a column cost, a
+    /// log with the time of the server behind. The share of that cost that hits save is printed too
     #[arg(long, value_name = "COST")]
     pub(crate) miss_cost: Option<MissCost>,
     /// A read of another size than the key had before: a hit, after which the entry has the last full
@@ -392,8 +385,8 @@ pub(crate) struct Advise {
     /// Policies to choose from; the first wins unless another is clearly better
     #[arg(long, short, value_name = "POLICIES", value_parser = PolicyList::from_str)]
     pub(crate) policy: Option<PolicyList>,
-    /// Goal of the choice: to save reads, bytes of reads, or the cost of misses that --miss-cost states
-    /// [default: cost with --miss-cost, else reads]
+    /// Goal of the choice: to save reads, bytes of reads, or the cost of misses that --miss-cost or the trace
+    /// states [default: cost with --miss-cost, else reads]
     #[arg(long, value_name = "GOAL", value_enum)]
     pub(crate) by: Option<GoalArgument>,
     /// Plot the miss ratios of all policies that were tried by size into an SVG file, with a mark on the choice
@@ -529,11 +522,15 @@ pub(crate) struct Schemes {
 impl Advise {
     /// Returns the unit in which simulated caches are judged: reads, bytes of reads, or the cost of
     /// misses.
-    pub(crate) fn goal(&self) -> anyhow::Result<Goal> {
+    pub(crate) fn goal(&self, trace: &Trace) -> anyhow::Result<Goal> {
         match (self.by, self.simulating.miss_cost) {
             (Some(GoalArgument::Cost) | None, Some(cost)) => Ok(Goal::Cost(cost)),
+            (Some(GoalArgument::Cost), None) if trace.costs_ns().is_some() => {
+                Ok(Goal::Cost(MissCost::OfTrace))
+            }
             (Some(GoalArgument::Cost), None) => bail!(
-                "--by cost needs the cost of a miss; add it, as in --miss-cost fixed=20ms,per-byte=0.5ns"
+                "--by cost needs the cost of a miss, which the trace does not state; add it, as in --miss-cost \
+                fixed=20ms,per-byte=0.5ns"
             ),
             (Some(GoalArgument::Bytes), _) => Ok(Goal::Bytes),
             (Some(GoalArgument::Reads) | None, _) => Ok(Goal::Reads),

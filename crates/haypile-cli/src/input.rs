@@ -1,18 +1,23 @@
 //! Opens traces by the arguments of a command.
 
+mod source;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use haypile_sim::Trace;
 use haypile_sim::simulate::SizeRule;
-use haypile_sim::trace::format::{Format, ReadOptions, ReadReport, RecordingSummary, TraceReader};
-use haypile_sim::trace::{BuildOptions, Request, Sampling, Sink, TraceBuilder, TraceError};
+use haypile_sim::trace::format::{Format, ReadOptions, ReadReport, RecordingSummary};
+use haypile_sim::trace::{
+    BuildOptions, KeyCountPass, Request, Sampling, Sink, TraceBuilder, TraceError,
+};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::args::Reading;
+use crate::args::{Part, Reading, SampleArgument};
 use crate::interrupt;
 use crate::output::progress::Progress;
+use source::Source;
 
 /// Requests read between two checks of the clock and of Ctrl-C.
 const BLOCK_REQUESTS: u64 = 1 << 14;
@@ -51,6 +56,15 @@ fn allow_open(files: usize) {
     }
 }
 
+/// The form in which a command wants a trace.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wanted {
+    /// The part of the trace that is read: all, or a sample of its keys.
+    pub(crate) part: Part,
+    /// Whether the trace gets a column that states when each key is requested next.
+    pub(crate) next_use: bool,
+}
+
 /// Facts about a trace that are not in its requests, such as the summary of a recording.
 pub(crate) struct Origin {
     /// The summary of the recording, if the trace was recorded by a cache (`record=`).
@@ -62,32 +76,23 @@ pub(crate) struct Origin {
 
 /// Reads trace files as one trace, or a sample of it, and applies the sizes and writes that the
 /// arguments assume.
-pub(crate) fn open(
-    paths: &[PathBuf],
-    reading: &Reading,
-    options: BuildOptions,
-) -> anyhow::Result<Trace> {
-    open_with_origin(paths, reading, options).map(|(trace, _)| trace)
+pub(crate) fn open(paths: &[PathBuf], reading: &Reading, wanted: Wanted) -> anyhow::Result<Trace> {
+    open_with_origin(paths, reading, wanted).map(|(trace, _)| trace)
 }
 
 /// Opens a trace as [`open`] does, and also returns facts that are not in its requests.
 pub(crate) fn open_with_origin(
     paths: &[PathBuf],
     reading: &Reading,
-    build: BuildOptions,
+    wanted: Wanted,
 ) -> anyhow::Result<(Trace, Origin)> {
     check(paths)?;
     allow_open(paths.len());
     let name = name(paths);
     let progress = Arc::new(Progress::counting(format!("reading {name}"), "requests"));
-    let sink = WatchedInput {
-        sampling: build.sampling,
-        builder: TraceBuilder::new(build),
-        progress: Arc::clone(&progress),
-        unreported: 0,
-    };
-    let (paths, options) = (paths.to_vec(), reading.options());
-    let trace = interrupt::unless_asked(move || read(&paths, &options, sink));
+    let (paths, options, seed) = (paths.to_vec(), reading.options(), reading.seed);
+    let own = Arc::clone(&progress);
+    let trace = interrupt::unless_asked(move || read(&paths, &options, wanted, seed, &own));
     progress.finish();
     let Some(trace) = trace else {
         bail!("reading the trace {name} was interrupted; there is no result")
@@ -155,29 +160,53 @@ pub(crate) fn name(paths: &[PathBuf]) -> String {
 fn read(
     paths: &[PathBuf],
     options: &ReadOptions,
-    mut sink: WatchedInput,
+    wanted: Wanted,
+    seed: u64,
+    progress: &Progress,
 ) -> anyhow::Result<(Trace, Option<ReadReport>)> {
-    let reader = TraceReader::open(paths, options)?;
+    let source = match wanted.part.sample {
+        Some(SampleArgument::Keys(_)) => Source::again_and_again(paths)?,
+        _ => Source::once(paths),
+    };
+    let reader = source.open(options)?;
     if reader.format() == Format::Hpt {
-        let [path] = paths else {
+        if paths.len() > 1 {
             bail!(
                 "an .hpt file cannot be joined with others; convert the original traces together"
             );
-        };
-        if path == Path::new(STANDARD_INPUT) {
-            bail!(
-                "an .hpt file cannot be read from standard input, because it is mapped into \
-                 memory; name the file instead of -"
-            );
         }
+        let Some(path) = source.only_path() else {
+            bail!(
+                "an .hpt file cannot be read from standard input or a pipe, because it is mapped into \
+                 memory; name the file itself"
+            );
+        };
         let trace = Trace::open(path)?;
-        return Ok((
-            sink.sampling.map_or(Ok(None), |it| trace.sample(it).map(Some))?.unwrap_or(trace),
-            None,
-        ));
+        let sampling = match wanted.part.sample {
+            Some(SampleArgument::Share(rate)) => Some(Sampling::new(rate, seed)?),
+            Some(SampleArgument::Keys(keys)) => {
+                let mut pass = KeyCountPass::new(keys, seed);
+                (0..trace.keys()).for_each(|id| pass.add(trace.key(id)));
+                pass.sampling()
+            }
+            Some(SampleArgument::Whole) | None => None,
+        };
+        let sample = sampling.map(|sampling| trace.sample(sampling)).transpose()?;
+        return Ok((sample.unwrap_or(trace), None));
     }
-    let report = reader.read(&mut sink)?;
-    let trace = sink.builder.finish().context("the trace does not fit into memory")?;
+    let (reader, sampling) = match wanted.part.sample {
+        Some(SampleArgument::Keys(keys)) => {
+            let mut first = Watched::new(KeyCountPass::new(keys, seed), progress);
+            reader.read(&mut first)?;
+            (source.open(options)?, first.sink.sampling())
+        }
+        Some(SampleArgument::Share(rate)) => (reader, Some(Sampling::new(rate, seed)?)),
+        Some(SampleArgument::Whole) | None => (reader, None),
+    };
+    let build = BuildOptions { next_use: wanted.next_use, sampling, ..BuildOptions::default() };
+    let mut builder = Watched::new(TraceBuilder::new(build), progress);
+    let report = reader.read(&mut builder)?;
+    let trace = builder.sink.finish().context("the trace does not fit into memory")?;
     Ok((trace, Some(report)))
 }
 
@@ -197,15 +226,20 @@ fn report_bad(report: &ReadReport) {
     }
 }
 
-/// A builder that reports progress and listens to Ctrl-C.
-struct WatchedInput {
-    builder: TraceBuilder,
-    sampling: Option<Sampling>,
-    progress: Arc<Progress>,
+/// A sink that reports progress and listens to Ctrl-C.
+struct Watched<'a, S> {
+    sink: S,
+    progress: &'a Progress,
     unreported: u64,
 }
 
-impl Sink for WatchedInput {
+impl<'a, S> Watched<'a, S> {
+    fn new(sink: S, progress: &'a Progress) -> Self {
+        Self { sink, progress, unreported: 0 }
+    }
+}
+
+impl<S: Sink> Sink for Watched<'_, S> {
     fn push(&mut self, request: Request<'_>) -> Result<(), TraceError> {
         self.unreported += 1;
         if self.unreported == BLOCK_REQUESTS {
@@ -216,6 +250,6 @@ impl Sink for WatchedInput {
             self.progress.advance(self.unreported);
             self.unreported = 0;
         }
-        self.builder.push(request)
+        self.sink.push(request)
     }
 }

@@ -103,6 +103,7 @@ fn part(
             op: trace.ops().map_or(Op::Read, |ops| Op::from_number(ops[at])),
             time_us: None,
             ttl_us: None,
+            cost_ns: None,
         })?;
     }
     Ok(builder.finish()?)

@@ -6,8 +6,11 @@ mod support;
 
 use haypile_sim::Trace;
 use haypile_sim::advise::{Advice, Question, advise};
-use haypile_sim::simulate::{Counts, Goal, MissCost, Options, SimulateError, Warmup};
-use haypile_sim::trace::Op;
+use haypile_sim::simulate::{
+    Accounting, Counts, Goal, MissCost, Operations, Options, SimulateError, Warmup,
+};
+use haypile_sim::trace::{BuildOptions, Key, Op, Request, Sampling, Sink, TraceBuilder};
+use proptest::prelude::*;
 
 use support::simulation::{reads_of, redis_build, run, trace_of};
 
@@ -27,7 +30,7 @@ fn a_cost_has_a_fixed_part_and_one_for_each_byte() {
         ("fixed=1.5s,per-byte=2us", 1.5e9, 2e3),
         ("per-byte=1µs,fixed=2min", 120e9, 1e3),
     ] {
-        assert_eq!(cost(text), MissCost { fixed_ns, ns_per_byte }, "{text}");
+        assert_eq!(cost(text), MissCost::Formula { fixed_ns, ns_per_byte }, "{text}");
         assert_eq!(cost(&cost(text).to_string()), cost(text), "what is printed is read again");
     }
     let refused = |text: &str| text.parse::<MissCost>().unwrap_err().to_string();
@@ -138,7 +141,7 @@ fn advice_is_by_what_the_cache_is_to_save() {
     assert_eq!(policy(&by_cost), more_bytes.policy);
     assert_eq!(policy(&by_fixed_cost), policy(&by_reads), "each miss costs the same");
     let text = by_cost.to_string();
-    assert!(text.contains(" % of the cost of misses.\n"), "{text}");
+    assert!(text.contains(" % of the cost of misses, 892 ms.\n"), "{text}");
     assert!(text.contains("the points are of the cost of misses, by which"), "{text}");
 }
 
@@ -180,4 +183,117 @@ fn what_needs_sizes_is_refused_without_them() {
         advice.to_string(),
         "No cache helps here: within the budget it would save less than 0.1 % of the bytes of 2 reads.\n"
     );
+}
+
+/// A trace of reads and writes without sizes, with the costs that it states.
+fn with_costs(requests: &[(u64, Op, Option<u64>)]) -> Trace {
+    let mut builder = TraceBuilder::new(BuildOptions::default());
+    for &(key, op, cost_ns) in requests {
+        builder.push(Request { op, cost_ns, ..Request::read(Key::Number(key)) }).unwrap();
+    }
+    builder.finish().unwrap()
+}
+
+/// The costs of hits and misses with LRU, by its definition.
+fn lru_costs(trace: &Trace, entries: usize, all_reads: bool) -> (u64, u64) {
+    let (mut recent, mut hit_ns, mut miss_ns) = (Vec::new(), 0, 0);
+    for (at, id) in trace.ids().iter().enumerate() {
+        let id = id.get();
+        let op = trace.ops().map_or(Op::Read, |ops| Op::from_number(ops[at]));
+        let was_there = recent.contains(&id);
+        recent.retain(|other| *other != id);
+        if op == Op::Delete && !all_reads {
+            continue;
+        }
+        recent.insert(0, id);
+        recent.truncate(entries);
+        if op == Op::Read || all_reads {
+            let cost_ns = trace.costs_ns().unwrap()[at].get();
+            *(if was_there { &mut hit_ns } else { &mut miss_ns }) += cost_ns;
+        }
+    }
+    (hit_ns, miss_ns)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn stated_costs_are_those_of_the_reads_that_hit_and_miss(
+        requests in prop::collection::vec(
+            (0_u64..8, 0_u8..4, prop::option::of(0_u64..100)), 1..200),
+        entries in 1_usize..6,
+        windows in 0_usize..4,
+        all_reads: bool,
+    ) {
+        let op = |number| [Op::Read, Op::Read, Op::Write, Op::Delete][usize::from(number)];
+        let mut requests: Vec<_> =
+            requests.into_iter().map(|(key, number, cost)| (key, op(number), cost)).collect();
+        requests[0].2 = Some(7);
+        let trace = with_costs(&requests);
+        let operations = if all_reads { Operations::AllReads } else { Operations::AsTheyAre };
+        let options = Options { operations, windows, ..Options::new(Accounting::Objects) };
+        let outcome = run(&trace, "lru", entries as u64, &options);
+        let counts = outcome.counts;
+        prop_assert_eq!(
+            (counts.hit_cost_ns, counts.miss_cost_ns), lru_costs(&trace, entries, all_reads));
+        if windows > 0 {
+            let sum: u64 = outcome.windows.iter().map(|part| part.hit_cost_ns).sum();
+            prop_assert_eq!(sum, counts.hit_cost_ns);
+        }
+        assert_equal(MissCost::OfTrace.saved_ns(&counts), counts.hit_cost_ns as f64);
+        assert_equal(MissCost::OfTrace.lost_ns(&counts), counts.miss_cost_ns as f64);
+    }
+}
+
+/// Keys that are cheap, each read three times within a while and never again, in turn with a loop over keys that cost a thousand times as
+/// much: what saves most reads saves little time.
+#[test]
+fn advice_by_stated_costs_chooses_what_saves_time() {
+    let cheap = |at: u64| (1_000 + at / 180 * 60 + at % 60, Op::Read, Some(1_000));
+    let dear = |at: u64| (at % 80, Op::Read, Some(1_000_000));
+    let requests: Vec<_> = (0..60_000)
+        .map(|at| if at % 4 == 3 { dear(at / 4) } else { cheap(at / 4 * 3 + at % 4) })
+        .collect();
+    let trace = with_costs(&requests);
+    let of = |goal| {
+        let question = Question { budget: Some(100), goal, ..Question::new() };
+        advise(&trace, &question, &()).unwrap().unwrap()
+    };
+    let (by_reads, by_cost) = (of(Goal::Reads), of(Goal::Cost(MissCost::OfTrace)));
+    let options = Options::new(Accounting::Objects);
+    let saved_ns = |advice: &Advice| {
+        let choice = advice.choice.as_ref().unwrap();
+        let outcome = run(&trace, &choice.policy, choice.capacity, &options);
+        MissCost::OfTrace.saved_ns(&outcome.counts)
+    };
+    assert!(saved_ns(&by_cost) > saved_ns(&by_reads));
+    let choice = by_cost.choice.as_ref().unwrap();
+    assert_equal(choice.cost_saved_ns.unwrap(), saved_ns(&by_cost));
+    let total_ns = 45_000.0 * 1e3 + 15_000.0 * 1e6;
+    assert_equal(choice.cost_saved_ratio.unwrap(), saved_ns(&by_cost) / total_ns);
+    assert!(by_reads.choice.as_ref().unwrap().cost_saved_ns.is_none());
+    assert!(by_cost.equal_reads < 16_000, "the dear ones decide: {}", by_cost.equal_reads);
+}
+
+#[test]
+fn a_sample_estimates_the_costs_of_the_whole() {
+    let requests: Vec<_> =
+        (0..200_000_u64).map(|at| (at * at % 20_011, Op::Read, Some(10 + at % 7))).collect();
+    let trace = with_costs(&requests);
+    let sample = trace.sample(Sampling::new(0.5, 3).unwrap()).unwrap();
+    let options = Options::new(Accounting::Objects);
+    let cost =
+        |trace: &Trace| MissCost::OfTrace.saved_ratio(&run(trace, "lru", 5_000, &options).counts);
+    let (whole, sampled) = (cost(&trace), cost(&sample));
+    assert!((whole - sampled).abs() < 0.05, "{whole} {sampled}");
+}
+
+#[test]
+fn stated_costs_are_refused_where_there_are_none() {
+    let question = Question { goal: Goal::Cost(cost("trace")), ..Question::new() };
+    let error = advise(&reads_of(&[1, 1]), &question, &()).unwrap_err();
+    assert!(matches!(error, SimulateError::NoCosts), "{error}");
+    assert!(error.to_string().contains("a recording, a column cost in CSV"), "{error}");
+    assert_eq!(MissCost::OfTrace.to_string(), "trace");
 }

@@ -35,6 +35,7 @@ struct OwnRequest {
     size_bytes: Option<u64>,
     op: Op,
     time_us: Option<u64>,
+    cost_ns: Option<u64>,
 }
 
 impl OwnRequest {
@@ -45,6 +46,7 @@ impl OwnRequest {
             op: self.op,
             time_us: self.time_us,
             ttl_us: None,
+            cost_ns: self.cost_ns,
         }
     }
 }
@@ -62,21 +64,24 @@ fn request() -> impl Strategy<Value = OwnRequest> {
     let size = prop::option::weighted(0.7, 0..=u64::from(u32::MAX));
     let op = prop_oneof![6 => Just(Op::Read), 1 => Just(Op::Write), 1 => Just(Op::Delete)];
     let time = prop::option::weighted(0.8, any::<u64>());
-    (key(), size, op, time).prop_map(|(key, size_bytes, op, time_us)| OwnRequest {
+    let cost = prop::option::weighted(0.5, 0_u64..3);
+    (key(), size, op, time, cost).prop_map(|(key, size_bytes, op, time_us, cost_ns)| OwnRequest {
         key,
         size_bytes,
         op,
         time_us,
+        cost_ns,
     })
 }
 
 /// Which of the optional columns a trace has at all.
 fn requests() -> impl Strategy<Value = Vec<OwnRequest>> {
-    (prop::collection::vec(request(), 0..120), any::<[bool; 3]>()).prop_map(
-        |(mut requests, [sizes, ops, times])| {
+    (prop::collection::vec(request(), 0..120), any::<[bool; 4]>()).prop_map(
+        |(mut requests, [sizes, ops, times, costs])| {
             for request in &mut requests {
                 request.size_bytes = request.size_bytes.filter(|_| sizes);
                 request.time_us = request.time_us.filter(|_| times);
+                request.cost_ns = request.cost_ns.filter(|_| costs);
                 request.op = if ops { request.op } else { Op::Read };
             }
             requests
@@ -98,7 +103,7 @@ fn assert_tells(trace: &Trace, requests: &[OwnRequest]) {
     assert_eq!(trace.requests(), requests.len());
     let ids = trace.ids();
     let mut first_seen = 0;
-    let mut last_bytes = HashMap::new();
+    let (mut last_bytes, mut costs_ns) = (HashMap::new(), HashMap::new());
     let mut last_us = 0;
     for (n, request) in requests.iter().enumerate() {
         let id = ids[n].get();
@@ -112,14 +117,18 @@ fn assert_tells(trace: &Trace, requests: &[OwnRequest]) {
         first_seen += u32::from(id == first_seen);
 
         // Before the first known size of a key, that.
-        let first = || {
-            let mut own = requests.iter().filter(|other| other.key == request.key);
-            own.find_map(|other| other.size_bytes).unwrap_or(0)
-        };
+        let own = || requests.iter().filter(|other| other.key == request.key);
+        let first = || own().find_map(|other| other.size_bytes).unwrap_or(0);
         let last = last_bytes.entry(id).or_insert_with(first);
         *last = request.size_bytes.unwrap_or(*last);
         if let Some(sizes) = trace.sizes() {
             assert_eq!(u64::from(sizes[n].get()), *last);
+        }
+        let first = || own().find_map(|other| other.cost_ns).unwrap_or(0);
+        let last = costs_ns.entry(id).or_insert_with(first);
+        *last = request.cost_ns.unwrap_or(*last);
+        if let Some(costs) = trace.costs_ns() {
+            assert_eq!(costs[n].get(), *last);
         }
         last_us = request.time_us.unwrap_or(last_us);
         if let Some(times) = trace.times_us() {
@@ -129,6 +138,7 @@ fn assert_tells(trace: &Trace, requests: &[OwnRequest]) {
     }
     assert_eq!(trace.keys(), first_seen);
     assert_eq!(trace.sizes().is_some(), requests.iter().any(|r| r.size_bytes.is_some()));
+    assert_eq!(trace.costs_ns().is_some(), requests.iter().any(|r| r.cost_ns.is_some()));
     assert_eq!(trace.times_us().is_some(), requests.iter().any(|r| r.time_us.is_some()));
     assert_eq!(trace.ops().is_some(), requests.iter().any(|r| r.op != Op::Read));
 }
@@ -413,15 +423,15 @@ fn versions_and_byte_order() {
         reseal(&mut image);
         image
     };
-    assert_eq!(fault(changed(&[(8, 2)])), HptError::Version { major: 2, minor: 1 });
-    assert_eq!(fault(changed(&[(8, 0)])), HptError::Version { major: 0, minor: 1 });
+    assert_eq!(fault(changed(&[(8, 2)])), HptError::Version { major: 2, minor: 2 });
+    assert_eq!(fault(changed(&[(8, 0)])), HptError::Version { major: 0, minor: 2 });
     assert_eq!(
         fault(changed(&[(12, 4), (13, 3), (14, 2), (15, 1)])),
         HptError::ByteOrder,
         "a writer of the other byte order"
     );
     // A later minor version may have columns that this one does not know. Make one of the times.
-    let later = changed(&[(10, 2), (64 + 3 * 32, 99)]);
+    let later = changed(&[(10, 3), (64 + 3 * 32, 99)]);
     let trace = Trace::from_image("later", later).unwrap();
     assert!(trace.times_us().is_none());
     assert_eq!(trace.requests(), 6);

@@ -29,6 +29,7 @@ fn a_trace_made_by_hand() {
         op,
         time_us: Some(time_us),
         ttl_us: None,
+        cost_ns: None,
     };
     let trace = build([
         request(b"a", Some(100), Op::Read, 1_000_000),

@@ -114,6 +114,24 @@ fn a_write_after_a_miss_is_its_fill_and_others_are_writes() {
     );
 }
 
+/// A miss costs the time until its own write; what never was computed has no cost of its own.
+#[test]
+fn a_miss_costs_what_its_computation_took() {
+    let cache = Recorded::memory(1 << 20);
+    cache.get(b"a");
+    cache.get(b"b");
+    cache.clock.advance(Duration::from_micros(498));
+    cache.set(b"b", 20);
+    cache.clock.advance(Duration::from_millis(1));
+    cache.set(b"a", 10);
+    cache.get(b"a");
+    cache.get(b"c");
+    cache.store.close().unwrap();
+    let (trace, _) = trace_of(&files(cache.dir.path()));
+    let costs: Vec<u64> = trace.costs_ns().unwrap().iter().map(|cost| cost.get()).collect();
+    assert_eq!(costs, [1_501_000, 499_000, 1_501_000, 0]);
+}
+
 #[test]
 fn a_deletion_or_a_minute_ends_the_wait_for_a_fill() {
     let cache = Recorded::memory(1 << 20);

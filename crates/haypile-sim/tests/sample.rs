@@ -26,22 +26,25 @@ fn sampling(rate: f64, seed: u64) -> Sampling {
     Sampling::new(rate, seed).unwrap()
 }
 
-/// A request that owns its key: a number, or a text if it is odd.
-type Owned = (u64, Op, Option<u64>, Option<u64>);
+/// A request that owns its key: a number, or a text if it is odd; with its size, time and cost.
+type Owned = (u64, Op, Option<u64>, Option<u64>, u64);
 
 fn build(requests: &[Owned], sampling: Option<Sampling>) -> Trace {
     let mut builder = TraceBuilder::new(BuildOptions { sampling, ..BuildOptions::default() });
-    for &(number, op, size_bytes, time_us) in requests {
+    for &(number, op, size_bytes, time_us, cost_ns) in requests {
         let text = format!("/{number}");
         let key = if number % 2 == 0 { Key::Number(number) } else { Key::Text(text.as_bytes()) };
-        builder.push(Request { key, size_bytes, op, time_us, ttl_us: None }).unwrap();
+        builder
+            .push(Request { key, size_bytes, op, time_us, ttl_us: None, cost_ns: Some(cost_ns) })
+            .unwrap();
     }
     builder.finish().unwrap()
 }
 
 fn requests() -> impl Strategy<Value = Vec<Owned>> {
     let op = prop_oneof![6 => Just(Op::Read), 2 => Just(Op::Write), 1 => Just(Op::Delete)];
-    let one = (0_u64..40, op, (1_u64..100).prop_map(Some), (0_u64..1000).prop_map(Some));
+    let time = (0_u64..1000).prop_map(Some);
+    let one = (0_u64..40, op, (1_u64..100).prop_map(Some), time, 1_u64..50);
     prop::collection::vec(one, 1..300)
 }
 
@@ -240,7 +243,7 @@ fn unknown_sizes_are_not_taken_for_zero() {
     let requests: Vec<Owned> = (0..200_000_u64)
         .map(|n| {
             let key = 2 * (n * 7919 % 20_000);
-            (key, Op::Read, (n % 2 == 0 || n < 20_000).then_some(100), None)
+            (key, Op::Read, (n % 2 == 0 || n < 20_000).then_some(100), None, 5)
         })
         .collect();
     let read = build(&requests, Some(sampling(0.4, 1)));

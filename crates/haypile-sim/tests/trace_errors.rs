@@ -337,7 +337,7 @@ fn names_list_what_is_allowed() {
         text(CsvOptions::default().set_columns("value=1").expect_err("no such role")),
         "unknown column assignment 'value=1' (known: key=COLUMN, size=COLUMN, op=COLUMN, \
          time=COLUMN, count=COLUMN, \
-         ttl=COLUMN)"
+         ttl=COLUMN, cost=COLUMN)"
     );
     for &format in Format::all() {
         assert_eq!(format.name().parse::<Format>().expect("its own name"), format);

@@ -34,7 +34,9 @@ fn build(requests: &[Owned]) -> Trace {
         now_us += after_us;
         let key = Key::Number(key);
         let time_us = Some(now_us);
-        builder.push(Request { key, size_bytes: Some(100), op, time_us, ttl_us }).unwrap();
+        builder
+            .push(Request { key, size_bytes: Some(100), op, time_us, ttl_us, cost_ns: None })
+            .unwrap();
     }
     builder.finish().unwrap()
 }

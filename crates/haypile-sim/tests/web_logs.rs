@@ -355,3 +355,71 @@ fn logs_are_merged_by_time() {
     let timeless = write("c.log", "#Fields: cs-uri-stem sc-status\n/timeless 200\n");
     assert_eq!(keys(&[late, timeless, early]), ["/late", "/timeless", "/early"].map(Into::into));
 }
+
+/// The costs that a log states, by its lines: those of the server behind, of whole values, that no cache answered.
+fn costs(format: Format, log: &str, columns: &str) -> Vec<Option<u64>> {
+    let mut costs = Vec::new();
+    let mut options = ReadOptions { format: Some(format), ..ReadOptions::default() };
+    if !columns.is_empty() {
+        options.csv.set_columns(columns).expect("it is sound");
+    }
+    let mut sink = |request: haypile_sim::trace::Request<'_>| {
+        costs.push(request.cost_ns);
+        Ok(())
+    };
+    TraceReader::from_reader("log", log.as_bytes(), &options)
+        .expect("it is sound")
+        .read(&mut sink)
+        .expect("it is sound");
+    costs
+}
+
+#[test]
+fn a_log_states_what_misses_cost() {
+    let nginx = [
+        r#"{"request":"GET /a HTTP/1.1","status":200,"upstream_response_time":"0.052"}"#,
+        r#"{"request":"GET /a HTTP/1.1","status":200,"upstream_response_time":"0.010, 0.002 : 0.001"}"#,
+        r#"{"request":"GET /a HTTP/1.1","status":200,"upstream_response_time":"-","upstream_cache_status":"HIT"}"#,
+        r#"{"request":"GET /a HTTP/1.1","status":200,"upstream_response_time":"0.9","upstream_cache_status":"REVALIDATED"}"#,
+        r#"{"request":"GET /a HTTP/1.1","status":304,"upstream_response_time":"0.001"}"#,
+        r#"{"request":"GET /a HTTP/1.1","status":200,"duration_ms":7.5}"#,
+    ]
+    .join("\n");
+    let all = [Some(52_000_000), Some(13_000_000), None, None, None, None];
+    assert_eq!(costs(Format::JsonLog, &nginx, ""), all);
+    let by_path = costs(Format::JsonLog, &nginx, "cost=duration_ms");
+    assert_eq!(by_path, [None, None, None, None, None, Some(7_500_000)]);
+    assert_eq!(costs(Format::JsonLog, &nginx, "cost=none"), [None; 6]);
+    let traefik = r#"{"RequestMethod":"GET","RequestPath":"/a","DownstreamStatus":200,"OriginDuration":1234567}"#;
+    assert_eq!(costs(Format::JsonLog, traefik, ""), [Some(1_234_567)]);
+    let cloudflare =
+        r#"{"ClientRequestURI":"/a","EdgeResponseStatus":200,"OriginResponseDurationMs":81}"#;
+    assert_eq!(costs(Format::JsonLog, cloudflare, ""), [Some(81_000_000)]);
+    let elb = "https 2000-10-10T20:55:36.000000Z app/b/1 1.2.3.4:2817 10.0.0.1:80 0.001 0.102 0.000 200 200 225 24950 \"GET https://h:443/a HTTP/1.1\" \"-\"\n\
+               https 2000-10-10T20:55:36.000000Z app/b/1 1.2.3.4:2817 - -1 -1 -1 200 - 225 24950 \"GET https://h:443/a HTTP/1.1\" \"-\"\n";
+    assert_eq!(costs(Format::Elb, elb, ""), [Some(102_000_000), None]);
+    let haproxy = |timers: &str| {
+        format!(
+            "Oct 10 20:55:36 h haproxy[1]: 4.3.2.1:5 [10/Oct/2000:20:55:36.000] f b/s {timers} 200 7 - - ---- 5/4/0/1/0 0/0 \"GET /a HTTP/1.1\"\n"
+        )
+    };
+    assert_eq!(costs(Format::Haproxy, &haproxy("0/0/1/72/80"), ""), [Some(72_000_000)]);
+    assert_eq!(costs(Format::Haproxy, &haproxy("0/0/1/-1/80"), ""), [None]);
+    let squid = "1584345236.354 15 192.0.2.1 TCP_MISS/200 1234 GET http://h/ - HIER_DIRECT/192.0.2.2 text/html\n\
+                 1584345237.354 2 192.0.2.1 TCP_MEM_HIT/200 1234 GET http://h/ - HIER_NONE/- text/html\n";
+    assert_eq!(costs(Format::Squid, squid, ""), [Some(15_000_000), None]);
+}
+
+#[test]
+fn a_column_states_what_misses_cost() {
+    let csv = "key,cost_ms\na,1.5\nb,-\na,\n";
+    assert_eq!(costs(Format::Csv, csv, ""), [Some(1_500_000), None, None]);
+    let seconds = "key,took\na,0.25\n";
+    assert_eq!(costs(Format::Csv, seconds, "cost=took"), [Some(250_000_000)]);
+    assert_eq!(costs(Format::Csv, "key,cost\na,2\n", "cost=none"), [None]);
+    let options = ReadOptions { format: Some(Format::Csv), ..ReadOptions::default() };
+    let mut sink = |_: haypile_sim::trace::Request<'_>| Ok(());
+    let bad = TraceReader::from_reader("log", &b"key,cost\na,-2\n"[..], &options);
+    let error = bad.expect("it is sound").read(&mut sink).expect_err("it is bad").to_string();
+    assert!(error.contains("the cost of a miss (a time: number, not negative)"), "{error}");
+}

@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow, bail};
 use haypile::{ByteSize, Ttl};
 use haypile_lab::experiment::value::{count, percent};
 use haypile_policy::{PolicyError, PolicySpec};
-use haypile_sim::simulate::{Contender, Warmup};
+use haypile_sim::simulate::{Contender, MIN_SAMPLED_KEYS, Warmup};
 use haypile_sim::trace::format::{BlockSize, CsvOptions, DataSet, SpcAs};
 use haypile_sim::trace::generate::{SizeDistribution, SizePer, Sizes};
 
@@ -154,7 +154,12 @@ pub(crate) enum SampleArgument {
     Whole,
     /// A share, above 0 and below 1.
     Share(f64),
+    /// A number of keys, which a first pass over the trace chooses.
+    Keys(u32),
 }
+
+/// Smallest number of keys of a sample that is stated as such.
+const MIN_KEYS: u32 = MIN_SAMPLED_KEYS + 1;
 
 impl FromStr for SampleArgument {
     type Err = anyhow::Error;
@@ -167,10 +172,16 @@ impl FromStr for SampleArgument {
         match rate {
             Ok(1.0) => Ok(Self::Whole),
             Ok(rate) if rate > 0.0 && rate < 1.0 => Ok(Self::Share(rate)),
-            _ => bail!(
-                "write the share of keys to sample, above 0, such as 0.01 or 1%; 1 is the whole \
-                 trace"
-            ),
+            _ => match text.parse::<u32>() {
+                Ok(keys) if keys >= MIN_KEYS => Ok(Self::Keys(keys)),
+                Ok(keys) if keys > 1 => bail!(
+                    "a sample of {keys} keys says nothing: write at least {MIN_KEYS} keys, or a share, such as 0.01 or 1%"
+                ),
+                _ => bail!(
+                    "write the share of keys to sample, above 0, such as 0.01 or 1%, or their number, such as 50000; 1 is the \
+                     whole trace"
+                ),
+            },
         }
     }
 }

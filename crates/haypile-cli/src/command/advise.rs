@@ -7,7 +7,6 @@ use haypile_sim::Trace;
 use haypile_sim::advise::{Advice, Certainty, Question, advise};
 use haypile_sim::plot::{self, Chart, Curve, MAX_CURVES, Point, Style, Unit};
 use haypile_sim::simulate::{Accounting, Goal, footprint};
-use haypile_sim::trace::BuildOptions;
 
 use crate::args::{Advise, CapacityArgument};
 use crate::command::reading::other_reading;
@@ -38,9 +37,8 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     }
     interrupt::watch()?;
     let seed = arguments.reading.seed;
-    let build =
-        BuildOptions { sampling: arguments.part.sampling(seed)?, ..BuildOptions::default() };
-    let (trace, origin) = input::open_with_origin(&arguments.traces, &arguments.reading, build)?;
+    let wanted = input::Wanted { part: arguments.part, next_use: false };
+    let (trace, origin) = input::open_with_origin(&arguments.traces, &arguments.reading, wanted)?;
     let simulating = &arguments.simulating;
     let mut question = Question::new();
     question.accounting = simulating.accounting;
@@ -48,7 +46,10 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     if let Some(policies) = &arguments.policy {
         question.policies.clone_from(&policies.0);
     }
-    question.goal = arguments.goal()?;
+    question.goal = arguments.goal(&trace)?;
+    if let Goal::Cost(cost) = question.goal {
+        command::note_free_reads(cost, &trace, &input::name(&arguments.traces));
+    }
     question.warmup = simulating.warmup;
     question.operations = simulating.operations();
     question.sizes = simulating.sizes(origin.sizes);

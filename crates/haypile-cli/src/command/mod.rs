@@ -17,7 +17,10 @@ pub(crate) mod trace;
 mod watch;
 
 use anyhow::{Error, anyhow};
-use haypile_sim::simulate::SimulateError;
+use haypile_number::grouped;
+use haypile_sim::Trace;
+use haypile_sim::simulate::{MissCost, SimulateError};
+use haypile_sim::trace::info::CostInfo;
 
 /// Returns a simulation's error with the trace's name, and with the command-line options that avoid
 /// it.
@@ -37,5 +40,16 @@ pub(crate) fn explain(error: SimulateError, name: &str) -> Error {
             assume sizes, as in --assume-size 160"
         ),
         error => Error::new(error).context(name.to_owned()),
+    }
+}
+
+/// Says on standard error how many reads cost nothing, where the costs are those that the trace states.
+pub(crate) fn note_free_reads(cost: MissCost, trace: &Trace, name: &str) {
+    let MissCost::OfTrace = cost else { return };
+    if let Some(costs) = CostInfo::of(trace).filter(|costs| costs.free_reads > 0) {
+        eprintln!(
+            "haypile: {name}: reads that count as free, because no request for their key states a cost: {}",
+            grouped(costs.free_reads)
+        );
     }
 }

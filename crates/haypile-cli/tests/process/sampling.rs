@@ -93,3 +93,42 @@ fn every_command_takes_a_sample() {
     let few = fail(&["simulate", &trace, "--sample", "0.3", "--objects", "100", "--policy", "lru"]);
     assert!(few.contains("name sizes of at least"), "{few}");
 }
+
+/// A number of keys: the first of two passes finds the rate, of a file, of standard input and of a pipe with a name alike.
+#[test]
+fn a_sample_has_the_number_of_keys_that_was_asked_for() {
+    let dir = TempDir::new().unwrap();
+    let (csv, hpt) = (generated(&dir, "t.csv"), path_in(&dir, "t.hpt"));
+    print(&["trace", "convert", &csv, &hpt]);
+    let expected = results(&csv, &["--sample", "12000", "--seed", "3"]);
+    assert_eq!(expected["traces"][0]["sample"]["keys"], 12_000);
+    assert_eq!(results(&hpt, &["--sample", "12000", "--seed", "3"]), expected);
+    let rate = expected["traces"][0]["sample"]["rate"].as_f64().unwrap();
+    assert_eq!(results(&csv, &["--sample", &rate.to_string(), "--seed", "3"]), expected);
+    let other = results(&csv, &["--sample", "12000", "--seed", "4"]);
+    assert_eq!(other["traces"][0]["sample"]["keys"], 12_000);
+    assert_ne!(other["traces"][0]["sample"]["rate"], expected["traces"][0]["sample"]["rate"]);
+
+    let log = fs::read(&csv).unwrap();
+    let piped = ["simulate", "-", "--sample", "12000", "--seed", "3", "--policy", "lru", "--json"];
+    let piped: Value = serde_json::from_str(&print_with_input(&piped, &log)).unwrap();
+    assert_eq!(piped["traces"][0]["sample"], expected["traces"][0]["sample"]);
+    let sample = path_in(&dir, "sample.hpt");
+    let script = format!(
+        "cat {csv} | {} trace convert /dev/stdin {sample} --sample 12000 --seed 3",
+        env!("CARGO_BIN_EXE_haypile")
+    );
+    let pipe = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert!(pipe.status.success(), "{}", String::from_utf8_lossy(&pipe.stderr));
+    assert_eq!(results(&sample, &[]), expected);
+
+    // As many keys as there are, or more, are the whole trace.
+    let all = results(&hpt, &["--sample", "1000000"]);
+    assert_eq!(all, results(&hpt, &[]));
+    let few = fail(&["simulate", &csv, "--sample", "50"]);
+    assert!(few.contains("a sample of 50 keys says nothing: write at least 4097 keys"), "{few}");
+    let twice = fail(&["simulate", "--join", "-", &csv, "--sample", "12000"]);
+    assert!(twice.contains("standard input can be read only once"), "{twice}");
+    let packed = fail(&["advise", "/dev/null", "--sample", "12000"]);
+    assert!(packed.contains("/dev/null"), "{packed}");
+}

@@ -245,6 +245,10 @@ impl AdviceTable<'_> {
                 Goal::Cost(_) => Some(saved),
                 Goal::Reads | Goal::Bytes => None,
             },
+            cost_saved_ns: match self.goal {
+                Goal::Cost(cost) => Some(cost.saved_ns(&outcome.counts)),
+                Goal::Reads | Goal::Bytes => None,
+            },
             more_bytes: self.more_bytes(at, chosen),
             first_part_hit_ratio: first_part,
             last_part_hit_ratio: last_part,

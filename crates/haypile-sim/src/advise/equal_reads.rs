@@ -21,7 +21,8 @@ pub(super) fn equal_reads(trace: &Trace, goal: Goal, warmup: usize) -> u64 {
             continue;
         }
         let size_bytes = trace.sizes().map_or(0, |sizes| sizes[at].get());
-        let weight = goal.weight(u64::from(size_bytes));
+        let stated_ns = trace.costs_ns().map_or(0, |costs| costs[at].get());
+        let weight = goal.weight(u64::from(size_bytes), stated_ns);
         sum += weight;
         squares += weight * weight;
     }
@@ -38,8 +39,14 @@ mod tests {
         for (at, size_bytes) in sizes.iter().enumerate() {
             let key = crate::trace::Key::Number(at as u64);
             let op = if at == 1 { Op::Write } else { Op::Read };
-            let request =
-                Request { key, size_bytes: Some(*size_bytes), op, time_us: None, ttl_us: None };
+            let request = Request {
+                key,
+                size_bytes: Some(*size_bytes),
+                op,
+                time_us: None,
+                ttl_us: None,
+                cost_ns: None,
+            };
             builder.push(request).unwrap();
         }
         builder.finish().unwrap()

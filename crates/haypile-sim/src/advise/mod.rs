@@ -176,6 +176,8 @@ pub struct Choice {
     /// The share of the cost of all reads that hits of the recommended cache save; `None` unless caches are compared by
     /// cost.
     pub cost_saved_ratio: Option<f64>,
+    /// The time that hits of the recommended cache save, in nanoseconds; `None` unless caches are compared by cost.
+    pub cost_saved_ns: Option<f64>,
     /// The policy that serves the most bytes, if its byte hit ratio is at least one percentage point above that of the
     /// recommended policy; otherwise `None`.
     pub more_bytes: Option<MoreBytes>,

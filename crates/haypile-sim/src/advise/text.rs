@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use haypile_number::{bytes, grouped, percent};
+use haypile_number::{Quantity, bytes, grouped, percent, with_plain_spaces};
 use haypile_policy::rules::memory::default_shards;
 
 use super::choose::WORTH_A_CACHE;
@@ -95,8 +95,9 @@ impl Advice {
         if choice.byte_hit_ratio > 0.0 {
             write!(f, " and {} of their bytes", percent(choice.byte_hit_ratio))?;
         }
-        if let Some(saved) = choice.cost_saved_ratio {
-            write!(f, ", and saves {} of the cost of misses", percent(saved))?;
+        if let (Some(saved), Some(ns)) = (choice.cost_saved_ratio, choice.cost_saved_ns) {
+            let time = with_plain_spaces(&Quantity::Time.write(ns));
+            write!(f, ", and saves {} of the cost of misses, {time}", percent(saved))?;
         }
         writeln!(f, ".\n")
     }

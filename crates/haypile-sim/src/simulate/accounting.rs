@@ -102,7 +102,14 @@ mod tests {
         let mut builder = TraceBuilder::new(BuildOptions::default());
         let key = Key::Text(b"");
         builder
-            .push(Request { key, size_bytes: Some(0), op: Op::Read, time_us: None, ttl_us: None })
+            .push(Request {
+                key,
+                size_bytes: Some(0),
+                op: Op::Read,
+                time_us: None,
+                ttl_us: None,
+                cost_ns: None,
+            })
             .unwrap();
         let trace = builder.finish().unwrap();
         for accounting in Accounting::ALL {

@@ -10,21 +10,29 @@ use crate::Trace;
 const UNITS: [(&str, f64); 6] =
     [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("min", 60e9), ("s", 1e9)];
 
-/// The time that a miss of the cache costs, such as for computing the value again: a fixed part, and a part for each
-/// byte of the value.
+/// The name of the costs that the trace states.
+const OF_TRACE: &str = "trace";
+
+/// The time that a miss of the cache costs, such as for computing the value again.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-pub struct MissCost {
-    /// The time that every miss costs, whatever the size of the value, in nanoseconds; 0 or more.
-    pub fixed_ns: f64,
-    /// The time that a miss costs for each byte of the missing value, in nanoseconds; 0 or more.
-    pub ns_per_byte: f64,
+#[serde(untagged)]
+pub enum MissCost {
+    /// A fixed part, and a part for each byte of the value.
+    Formula {
+        /// The time that every miss costs, whatever the size of the value, in nanoseconds; 0 or more.
+        fixed_ns: f64,
+        /// The time that a miss costs for each byte of the missing value, in nanoseconds; 0 or more.
+        ns_per_byte: f64,
+    },
+    /// The time that the trace states for each read ([`Trace::costs_ns`]).
+    OfTrace,
 }
 
 /// The error for a text that does not state the cost of a miss.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the cost of a miss '{text}' {problem}; write a fixed time, one for each byte, or both, as in fixed=20ms,per-byte=0.5ns (units: ns, us, \
-     ms, s, min)"
+     ms, s, min), or trace for the costs that the trace states"
 )]
 pub struct BadMissCost {
     text: String,
@@ -34,13 +42,13 @@ pub struct BadMissCost {
 impl MissCost {
     /// Returns the total cost of the counted misses, in nanoseconds.
     pub fn lost_ns(&self, counts: &Counts) -> f64 {
-        self.of(counts.misses, counts.miss_bytes)
+        self.of(counts.misses, counts.miss_bytes, counts.miss_cost_ns)
     }
 
     /// Returns the total cost that the counted hits avoided, in nanoseconds: they would have been misses without a
     /// cache.
     pub fn saved_ns(&self, counts: &Counts) -> f64 {
-        self.of(counts.hits, counts.hit_bytes)
+        self.of(counts.hits, counts.hit_bytes, counts.hit_cost_ns)
     }
 
     /// Returns the share that hits saved of the cost that all reads would have without a cache, from 0 to 1; 0 if that
@@ -50,25 +58,39 @@ impl MissCost {
         if saved + lost > 0.0 { saved / (saved + lost) } else { 0.0 }
     }
 
-    /// Checks that a trace has sizes of values, if the cost of a miss depends on them.
+    /// Checks that a trace has sizes of values, if the cost of a miss depends on them, and costs, if it is these.
     ///
     /// # Errors
-    /// [`SimulateError::NoSizesForCost`].
+    /// [`SimulateError::NoSizesForCost`] and [`SimulateError::NoCosts`].
     pub fn check(&self, trace: &Trace) -> Result<(), SimulateError> {
-        if self.ns_per_byte > 0.0 && trace.sizes().is_none() {
-            return Err(SimulateError::NoSizesForCost);
+        match *self {
+            Self::Formula { ns_per_byte, .. } if ns_per_byte > 0.0 && trace.sizes().is_none() => {
+                Err(SimulateError::NoSizesForCost)
+            }
+            Self::OfTrace if trace.costs_ns().is_none() => Err(SimulateError::NoCosts),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    fn of(&self, reads: u64, bytes: u64) -> f64 {
-        self.fixed_ns * reads as f64 + self.ns_per_byte * bytes as f64
+    /// Returns the cost of some reads, of the sum of their bytes, and of the costs that the trace states for them.
+    fn of(&self, reads: u64, bytes: u64, stated_ns: u64) -> f64 {
+        match *self {
+            Self::Formula { fixed_ns, ns_per_byte } => {
+                fixed_ns * reads as f64 + ns_per_byte * bytes as f64
+            }
+            Self::OfTrace => stated_ns as f64,
+        }
     }
 }
 
 impl fmt::Display for MissCost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "fixed={}ns,per-byte={}ns", self.fixed_ns, self.ns_per_byte)
+        match self {
+            Self::Formula { fixed_ns, ns_per_byte } => {
+                write!(f, "fixed={fixed_ns}ns,per-byte={ns_per_byte}ns")
+            }
+            Self::OfTrace => f.write_str(OF_TRACE),
+        }
     }
 }
 
@@ -77,6 +99,9 @@ impl FromStr for MissCost {
 
     fn from_str(text: &str) -> Result<Self, BadMissCost> {
         let bad = |problem: String| BadMissCost { text: text.to_owned(), problem };
+        if text == OF_TRACE {
+            return Ok(Self::OfTrace);
+        }
         let (mut fixed, mut per_byte) = (None, None);
         for part in text.split(',') {
             let (name, time) =
@@ -92,10 +117,9 @@ impl FromStr for MissCost {
                 return Err(bad(format!("has '{name}' twice")));
             }
         }
-        let cost =
-            Self { fixed_ns: fixed.unwrap_or_default(), ns_per_byte: per_byte.unwrap_or_default() };
-        if cost.fixed_ns + cost.ns_per_byte > 0.0 {
-            Ok(cost)
+        let (fixed_ns, ns_per_byte) = (fixed.unwrap_or_default(), per_byte.unwrap_or_default());
+        if fixed_ns + ns_per_byte > 0.0 {
+            Ok(Self::Formula { fixed_ns, ns_per_byte })
         } else {
             Err(bad("is zero".to_owned()))
         }
@@ -134,12 +158,13 @@ impl Goal {
         }
     }
 
-    /// Returns the weight of a read of a value of this length in bytes: what its hit saves, in the unit of the goal.
-    pub fn weight(&self, size_bytes: u64) -> f64 {
+    /// Returns the weight of a read of a value of this length in bytes, for which the trace states this cost in nanoseconds: what
+    /// its hit saves, in the unit of the goal.
+    pub fn weight(&self, size_bytes: u64, stated_ns: u64) -> f64 {
         match self {
             Self::Reads => 1.0,
             Self::Bytes => size_bytes as f64,
-            Self::Cost(cost) => cost.of(1, size_bytes),
+            Self::Cost(cost) => cost.of(1, size_bytes, stated_ns),
         }
     }
 
@@ -171,10 +196,10 @@ impl Goal {
         }
     }
 
-    /// Checks that the trace has sizes of values, if the goal needs them.
+    /// Checks that the trace has sizes of values or costs, if the goal needs them.
     ///
     /// # Errors
-    /// [`SimulateError::NoSizesForGoal`] and [`SimulateError::NoSizesForCost`].
+    /// [`SimulateError::NoSizesForGoal`], and as [`MissCost::check`].
     pub fn check(&self, trace: &Trace) -> Result<(), SimulateError> {
         match self {
             Self::Bytes if trace.sizes().is_none() => Err(SimulateError::NoSizesForGoal),

@@ -18,6 +18,13 @@ pub struct Counts {
     pub hit_bytes: u64,
     /// Sum of the sizes of the values that reads did not find in the cache, in bytes.
     pub miss_bytes: u64,
+    /// Sum of the costs that the trace states for the reads that found their key, in nanoseconds. Formulas
+    /// ([`MissCost`](super::MissCost)) do not need it, and neither do prints of it.
+    #[serde(skip)]
+    pub hit_cost_ns: u64,
+    /// Sum of the costs that the trace states for the reads that did not find their key, in nanoseconds.
+    #[serde(skip)]
+    pub miss_cost_ns: u64,
     /// Number of requests that write a value.
     pub writes: u64,
     /// Number of requests to delete a key, whether or not it was in the cache.
@@ -45,6 +52,17 @@ impl Counts {
         ratio(self.hit_bytes, self.hit_bytes + self.miss_bytes)
     }
 
+    /// Adds the cost that the trace states for the last read, which missed if there are now more than `misses_before`
+    /// misses.
+    pub(super) fn add_cost(&mut self, misses_before: u64, cost_ns: u64) {
+        let sum = if self.misses > misses_before {
+            &mut self.miss_cost_ns
+        } else {
+            &mut self.hit_cost_ns
+        };
+        *sum = sum.saturating_add(cost_ns);
+    }
+
     /// Returns the number of misses that a sufficiently large cache would not have had.
     pub fn capacity_misses(&self) -> u64 {
         self.misses - self.cold_misses
@@ -62,6 +80,8 @@ impl Sub for Counts {
             cold_misses: self.cold_misses - earlier.cold_misses,
             hit_bytes: self.hit_bytes - earlier.hit_bytes,
             miss_bytes: self.miss_bytes - earlier.miss_bytes,
+            hit_cost_ns: self.hit_cost_ns - earlier.hit_cost_ns,
+            miss_cost_ns: self.miss_cost_ns - earlier.miss_cost_ns,
             writes: self.writes - earlier.writes,
             deletes: self.deletes - earlier.deletes,
             evictions: self.evictions - earlier.evictions,

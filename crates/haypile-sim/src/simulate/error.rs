@@ -18,6 +18,12 @@ pub enum SimulateError {
          example 160, or normal:mean=10000,sd=512)"
     )]
     NoSizesForCost,
+    /// The costs that the trace states were asked for, and it states none.
+    #[error(
+        "the trace states no costs of misses: they come from a recording, a column cost in CSV, or a log with the time that the \
+         server behind took; state a formula, as in --miss-cost fixed=20ms,per-byte=0.5ns"
+    )]
+    NoCosts,
     /// A cache is judged by bytes and the trace has no sizes.
     #[error(
         "the trace has no sizes, so that no cache can be chosen by the bytes it serves; choose by reads, or say what sizes to assume \

@@ -448,6 +448,7 @@ impl<'a> Run<'a> {
 
     fn run_block<C: Cached>(&mut self, cache: &mut C, block: Range<usize>) {
         let sizes = self.trace.sizes().map(|sizes| &sizes[block.clone()]);
+        let costs = self.trace.costs_ns().map(|costs| &costs[block.clone()]);
         let ops = match self.operations {
             Operations::AsTheyAre => self.trace.ops().map(|ops| &ops[block.clone()]),
             Operations::AllReads => None,
@@ -460,7 +461,8 @@ impl<'a> Run<'a> {
                     cache.expire(expired);
                 }
             }
-            let misses = if self.expiries.is_some() { cache.counts().misses } else { 0 };
+            let misses =
+                if self.expiries.is_some() || costs.is_some() { cache.counts().misses } else { 0 };
             let size_bytes = sizes.map_or(0, |sizes| u64::from(sizes[offset].get()));
             let op = ops.map_or(Op::Read, |ops| Op::from_number(ops[offset]));
             let (value_bytes, is_changed) = self.sizes.of_request(at, id, size_bytes, op);
@@ -473,6 +475,9 @@ impl<'a> Run<'a> {
                 Op::Read => cache.read(at, id, size_bytes, weight),
                 Op::Write => cache.write(at, id, weight()),
                 Op::Delete => cache.delete(at, id),
+            }
+            if let Some(costs) = costs.filter(|_| op == Op::Read) {
+                cache.counts().add_cost(misses, costs[offset].get());
             }
             if let Some(expiries) = &mut self.expiries {
                 expiries.note(at, id, op);

@@ -120,6 +120,9 @@ impl<'a> Scale<'a> {
             cold_misses: up(counts.cold_misses).min(misses),
             hit_bytes,
             miss_bytes,
+            // Nobody has added up the costs of the whole trace.
+            hit_cost_ns: up(counts.hit_cost_ns),
+            miss_cost_ns: up(counts.miss_cost_ns),
             writes: if is_read { 0 } else { writes },
             deletes: if is_read { 0 } else { deletes },
             evictions: up(counts.evictions),

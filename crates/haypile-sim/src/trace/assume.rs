@@ -25,7 +25,7 @@ impl Trace {
         let mut source = SizeSource::new(*sizes, seed, SIZES);
         let mut column = Column::default();
         for id in self.ids() {
-            column.push(source.next(self.key(id.get())).to_le_bytes());
+            column.push(&source.next(self.key(id.get())).to_le_bytes());
             if column.buffered_bytes() > MEMORY_BYTES {
                 column.spill()?;
             }
@@ -62,7 +62,7 @@ impl Trace {
             } else {
                 self.ops().map_or(Op::Read as u8, |ops| ops[n])
             };
-            column.push([op]);
+            column.push(&[op]);
             if column.buffered_bytes() > MEMORY_BYTES {
                 column.spill()?;
             }

@@ -1,11 +1,10 @@
 //! Makes a columnar trace out of a stream of requests.
 
 use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U32, U64};
 
-use std::collections::HashMap;
-
-use super::bytes::Bytes;
 use super::column::Column;
+use super::completed::CompletedColumn;
 use super::error::Limit;
 use super::hpt::{ColumnType, Parts, assemble};
 use super::keys::{Full, Keys};
@@ -40,7 +39,7 @@ impl Default for BuildOptions {
 /// What a trace never tells gets no column; where only some requests tell, the others are
 /// completed: a request without a size has the last known size of its key, or else the first that comes
 /// later, or 0 (a web server logs no size when it answers "not modified"; a deletion has none by nature),
-/// and a request without a time has the time of the request before it, or 0.
+/// and so it is with the cost of a miss; a request without a time has the time of the request before it, or 0.
 #[derive(Debug)]
 pub struct TraceBuilder {
     options: BuildOptions,
@@ -49,65 +48,13 @@ pub struct TraceBuilder {
     /// Number of bytes of the columns below that are in memory.
     buffered_bytes: usize,
     ids: Column,
-    sizes: Option<SizeColumn>,
+    sizes: Option<CompletedColumn<U32>>,
     ops: Option<Column>,
     times: Option<Times>,
     ttls: Option<Column>,
+    costs: Option<CompletedColumn<U64>>,
     /// Marks of the whole trace, if the trace is to be a sample.
     marks: Option<Marks>,
-}
-
-#[derive(Debug, Default)]
-struct SizeColumn {
-    column: Column,
-    /// Last size of each key in bytes, indexed by id; a key beyond the end has no known size yet.
-    last_bytes: Vec<u32>,
-    /// Whether a size of each key is known, indexed by id.
-    is_known: Vec<bool>,
-    /// The first known sizes of keys whose first requests have none.
-    late_bytes: HashMap<u32, u32>,
-}
-
-impl SizeColumn {
-    fn push(&mut self, id: u32, size_bytes: Option<u32>, is_new: bool) {
-        let at = id as usize;
-        if self.last_bytes.len() <= at {
-            self.last_bytes.resize(at + 1, 0);
-            self.is_known.resize(at + 1, false);
-        }
-        if let Some(bytes) = size_bytes {
-            let was_known = std::mem::replace(&mut self.is_known[at], true);
-            if !was_known && !is_new && bytes > 0 {
-                self.late_bytes.insert(id, bytes);
-            }
-            self.last_bytes[at] = bytes;
-        }
-        self.column.push(self.last_bytes[at].to_le_bytes());
-    }
-
-    /// The whole column, in which requests before the first known size of their key have that.
-    fn finish(mut self, ids: &Bytes, memory_bytes: usize) -> Result<Bytes, TraceError> {
-        let sizes = self.column.finish()?;
-        if self.late_bytes.is_empty() {
-            return Ok(sizes);
-        }
-        let mut completed = Column::default();
-        for (id, size) in super::table::u32s(ids).iter().zip(super::table::u32s(&sizes)) {
-            let known = match self.late_bytes.get(&id.get()) {
-                Some(&late) if size.get() == 0 => late,
-                Some(_) => {
-                    self.late_bytes.remove(&id.get());
-                    size.get()
-                }
-                None => size.get(),
-            };
-            completed.push(known.to_le_bytes());
-            if completed.buffered_bytes() > memory_bytes {
-                completed.spill()?;
-            }
-        }
-        completed.finish()
-    }
 }
 
 #[derive(Debug, Default)]
@@ -130,6 +77,7 @@ impl TraceBuilder {
             ops: None,
             times: None,
             ttls: None,
+            costs: None,
         }
     }
 
@@ -163,6 +111,7 @@ impl TraceBuilder {
         let ops = self.ops.map(Column::finish).transpose()?;
         let times = self.times.map(|times| times.column.finish()).transpose()?;
         let ttls = self.ttls.map(Column::finish).transpose()?;
+        let costs = self.costs.map(|costs| costs.finish(&ids, memory_bytes)).transpose()?;
 
         let mut columns = vec![(ColumnType::Ids, &*ids)];
         let optional = [
@@ -171,6 +120,7 @@ impl TraceBuilder {
             (ColumnType::Times, &times),
             (ColumnType::NextUse, &next_use),
             (ColumnType::Ttls, &ttls),
+            (ColumnType::Costs, &costs),
         ];
         for (kind, column) in optional {
             columns.extend(column.as_deref().map(|bytes| (kind, bytes)));
@@ -191,10 +141,10 @@ impl TraceBuilder {
         is_new: bool,
     ) -> Result<(), TraceError> {
         if self.sizes.is_none() && size_bytes.is_some() {
-            self.sizes = Some(SizeColumn { column: self.missed(4)?, ..SizeColumn::default() });
+            self.sizes = Some(CompletedColumn::new(self.missed(4)?));
         }
         if let Some(sizes) = &mut self.sizes {
-            sizes.push(id, size_bytes, is_new);
+            sizes.push(id, size_bytes.map(U32::new), is_new);
             self.buffered_bytes += 4;
         }
         Ok(())
@@ -205,7 +155,7 @@ impl TraceBuilder {
             self.ops = Some(self.missed(1)?);
         }
         if let Some(column) = &mut self.ops {
-            column.push([op as u8]);
+            column.push(&[op as u8]);
             self.buffered_bytes += 1;
         }
         Ok(())
@@ -217,7 +167,7 @@ impl TraceBuilder {
         }
         if let Some(Times { column, last_us }) = &mut self.times {
             *last_us = time_us.unwrap_or(*last_us);
-            column.push(last_us.to_le_bytes());
+            column.push(&last_us.to_le_bytes());
             self.buffered_bytes += 8;
         }
         Ok(())
@@ -228,7 +178,18 @@ impl TraceBuilder {
             self.ttls = Some(self.missed(8)?);
         }
         if let Some(column) = &mut self.ttls {
-            column.push(ttl_us.unwrap_or(0).to_le_bytes());
+            column.push(&ttl_us.unwrap_or(0).to_le_bytes());
+            self.buffered_bytes += 8;
+        }
+        Ok(())
+    }
+
+    fn push_cost(&mut self, id: u32, cost_ns: Option<u64>, is_new: bool) -> Result<(), TraceError> {
+        if self.costs.is_none() && cost_ns.is_some() {
+            self.costs = Some(CompletedColumn::new(self.missed(8)?));
+        }
+        if let Some(costs) = &mut self.costs {
+            costs.push(id, cost_ns.map(U64::new), is_new);
             self.buffered_bytes += 8;
         }
         Ok(())
@@ -242,9 +203,14 @@ impl TraceBuilder {
     }
 
     fn spill(&mut self) -> Result<(), TraceError> {
-        let sizes = self.sizes.as_mut().map(|sizes| &mut sizes.column);
+        if let Some(sizes) = &mut self.sizes {
+            sizes.spill()?;
+        }
+        if let Some(costs) = &mut self.costs {
+            costs.spill()?;
+        }
         let times = self.times.as_mut().map(|times| &mut times.column);
-        let columns = [Some(&mut self.ids), sizes, self.ops.as_mut(), times, self.ttls.as_mut()];
+        let columns = [Some(&mut self.ids), self.ops.as_mut(), times, self.ttls.as_mut()];
         for column in columns.into_iter().flatten() {
             column.spill()?;
         }
@@ -287,7 +253,8 @@ impl Sink for TraceBuilder {
         self.push_op(request.op)?;
         self.push_time(request.time_us)?;
         self.push_ttl(request.ttl_us.filter(|ttl_us| *ttl_us > 0))?;
-        self.ids.push(id.to_le_bytes());
+        self.push_cost(id, request.cost_ns, id >= keys)?;
+        self.ids.push(&id.to_le_bytes());
         self.buffered_bytes += 4;
         self.requests += 1;
         if let Some(marks) = &mut self.marks {

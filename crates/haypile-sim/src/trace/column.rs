@@ -31,8 +31,8 @@ impl Column {
     }
 
     /// Appends one entry to the column.
-    pub(crate) fn push<const N: usize>(&mut self, entry: [u8; N]) {
-        self.buffer.extend_from_slice(&entry);
+    pub(crate) fn push(&mut self, entry: &[u8]) {
+        self.buffer.extend_from_slice(entry);
     }
 
     /// Returns the number of the column's bytes held in memory.

@@ -95,6 +95,7 @@ impl Trace {
                     op,
                     time_us: self.times_us().map(|times| times[at].get()),
                     ttl_us: None,
+                    cost_ns: None,
                 })?;
             }
         }
@@ -141,7 +142,9 @@ mod tests {
     fn trace(requests: &[(Key<'_>, Op, Option<u64>)]) -> Trace {
         let mut builder = TraceBuilder::new(BuildOptions::default());
         for &(key, op, time_us) in requests {
-            builder.push(Request { key, size_bytes: None, op, time_us, ttl_us: None }).unwrap();
+            builder
+                .push(Request { key, size_bytes: None, op, time_us, ttl_us: None, cost_ns: None })
+                .unwrap();
         }
         builder.finish().unwrap()
     }
@@ -190,7 +193,16 @@ mod tests {
         for (key, time_us) in [(7, 5_000_000), (8, 6_000_000), (7, 8_500_000)] {
             let key = Key::Number(key);
             let (size_bytes, time_us) = (Some(100), Some(time_us));
-            builder.push(Request { key, size_bytes, op: Op::Read, time_us, ttl_us: None }).unwrap();
+            builder
+                .push(Request {
+                    key,
+                    size_bytes,
+                    op: Op::Read,
+                    time_us,
+                    ttl_us: None,
+                    cost_ns: None,
+                })
+                .unwrap();
         }
         let mut out = Vec::new();
         builder.finish().unwrap().write_oracle_general(&mut out).unwrap();

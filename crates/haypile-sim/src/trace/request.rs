@@ -49,12 +49,15 @@ pub struct Request<'a> {
     pub time_us: Option<u64>,
     /// The TTL of the value in microseconds, from this request on; `None` if the trace does not state it.
     pub ttl_us: Option<u64>,
+    /// The time in nanoseconds that a miss of this read costs, such as that of computing the value; `None` if the trace
+    /// does not state it.
+    pub cost_ns: Option<u64>,
 }
 
 impl<'a> Request<'a> {
-    /// Creates a request that reads a key, without a size, a time or a TTL.
+    /// Creates a request that reads a key, without a size, a time, a TTL or a cost.
     pub fn read(key: Key<'a>) -> Self {
-        Self { key, size_bytes: None, op: Op::Read, time_us: None, ttl_us: None }
+        Self { key, size_bytes: None, op: Op::Read, time_us: None, ttl_us: None, cost_ns: None }
     }
 }
 

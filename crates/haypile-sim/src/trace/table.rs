@@ -126,6 +126,13 @@ impl Trace {
         self.u64s(ColumnType::Ttls)
     }
 
+    /// Returns the cost of a miss of each read: the time in nanoseconds that the program then takes to get the value. A read
+    /// for which the trace does not state it has the last known cost of its key, or else the first that comes later; 0 if
+    /// there is none. `None` if the trace has no costs.
+    pub fn costs_ns(&self) -> Option<&[U64]> {
+        self.u64s(ColumnType::Costs)
+    }
+
     /// Returns, for each request, the number of the next request for the same key, or [`u32::MAX`] if there is none.
     /// `None` if the trace has no such column: see [`compute_next_use`](Self::compute_next_use).
     ///
@@ -236,6 +243,7 @@ impl fmt::Debug for Trace {
             .field("times", &self.times_us().is_some())
             .field("next_use", &self.next_use().is_some())
             .field("ttls", &self.ttls_us().is_some())
+            .field("costs", &self.costs_ns().is_some())
             .field("sample", &self.sample_of())
             .finish_non_exhaustive()
     }

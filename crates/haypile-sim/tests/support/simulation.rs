@@ -59,7 +59,14 @@ pub(crate) fn trace_of(requests: &[(u64, Op, u64)]) -> Trace {
     for &(key, op, bytes) in requests {
         let key = Key::Number(key);
         builder
-            .push(Request { key, size_bytes: Some(bytes), op, time_us: None, ttl_us: None })
+            .push(Request {
+                key,
+                size_bytes: Some(bytes),
+                op,
+                time_us: None,
+                ttl_us: None,
+                cost_ns: None,
+            })
             .unwrap();
     }
     builder.finish().unwrap()

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use haypile_lab::experiment::{Block, Ended, Host, Printout};
 use haypile_measure::measure::Watcher;
 use haypile_sim::Trace;
-use haypile_sim::trace::BuildOptions;
 use haypile_sim::trace::format::Format;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -80,7 +79,7 @@ impl Host for Terminal {
     fn trace(&self, path: &Path, format: Option<Format>) -> anyhow::Result<(String, Trace)> {
         let reading = Reading { format, ..Reading::default() };
         let paths = [path.to_owned()];
-        let trace = input::open(&paths, &reading, BuildOptions::default())?;
+        let trace = input::open(&paths, &reading, input::Wanted::default())?;
         Ok((input::name(&paths), trace))
     }
 }

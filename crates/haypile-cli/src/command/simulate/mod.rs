@@ -110,7 +110,7 @@ pub(crate) fn run(arguments: &Simulate) -> anyhow::Result<()> {
     let mut results = Vec::new();
     let mut failure = None;
     for (paths, name) in inputs.iter().zip(input::names(&inputs)) {
-        let trace = input::open_with_origin(paths, &arguments.reading, plan.build());
+        let trace = input::open_with_origin(paths, &arguments.reading, plan.wanted());
         let done = trace.and_then(|(trace, origin)| {
             simulate(name, &trace, &plan, arguments.simulating.sizes(origin.sizes))
         });
@@ -165,6 +165,7 @@ fn simulate(
     let accounting = plan.accounting(trace);
     if let Some(cost) = plan.miss_cost() {
         cost.check(trace).map_err(|error| command::explain(error, &name))?;
+        command::note_free_reads(cost, trace, &name);
     }
     let sweep = plan.sweep(trace, accounting, sizes);
     let passes = sweep.cells() + usize::from(plan.has_lru_curve);

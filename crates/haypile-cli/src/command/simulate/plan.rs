@@ -9,9 +9,9 @@ use haypile_sim::simulate::{
     Accounting, Contender, MissCost, Operations, Options, SizeRule, Sweep, TtlRule, Warmup,
     footprint, least_capacity,
 };
-use haypile_sim::trace::{BuildOptions, Sampling};
 
-use crate::args::{CapacityArgument, Simulate};
+use crate::args::{CapacityArgument, Part, Simulate};
+use crate::input::Wanted;
 
 /// Default policies.
 const POLICIES: &str = "fifo,lru,slru,sieve,s3fifo,wtinylfu,arc,lirs,belady";
@@ -40,7 +40,7 @@ pub(crate) struct SimulationPlan {
     pub(crate) has_lru_curve: bool,
     /// The way in which the simulated policies were asked for.
     asked: Asked,
-    sampling: Option<Sampling>,
+    part: Part,
     contenders: Vec<Contender>,
     /// Capacities as the user wrote them; counts of objects as bytes.
     capacities: Vec<CapacityArgument>,
@@ -105,7 +105,7 @@ impl SimulationPlan {
         Ok(Self {
             has_lru_curve,
             asked,
-            sampling: arguments.part.sampling(arguments.reading.seed)?,
+            part: arguments.part,
             contenders,
             capacities,
             accounting,
@@ -146,10 +146,10 @@ impl SimulationPlan {
         self.contenders.len() + usize::from(self.has_lru_curve)
     }
 
-    /// Returns the options for reading traces: with the next use of each key, if a policy needs it.
-    pub(crate) fn build(&self) -> BuildOptions {
+    /// Returns the form in which traces are read: with the next use of each key, if a policy needs it.
+    pub(crate) fn wanted(&self) -> Wanted {
         let next_use = self.contenders.iter().any(Contender::is_belady);
-        BuildOptions { next_use, sampling: self.sampling, ..BuildOptions::default() }
+        Wanted { part: self.part, next_use }
     }
 
     /// Returns the rule by which a trace's entries are weighed: by bytes if the trace has sizes,

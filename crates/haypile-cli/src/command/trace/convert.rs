@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufWriter;
 
 use anyhow::{Context, bail};
-use haypile_sim::trace::{BuildOptions, Op, TraceError};
+use haypile_sim::trace::{Op, TraceError};
 
 use crate::args::Convert;
 use crate::output::number::grouped;
@@ -30,9 +30,8 @@ pub(crate) fn run(arguments: &Convert) -> anyhow::Result<()> {
     output::target::check(target)?;
     interrupt::watch()?;
     let next_use = is_hpt && !arguments.no_next_use;
-    let sampling = arguments.part.sampling(arguments.reading.seed)?;
-    let build = BuildOptions { next_use, sampling, ..BuildOptions::default() };
-    let trace = input::open(&arguments.traces, &arguments.reading, build)?;
+    let wanted = input::Wanted { part: arguments.part, next_use };
+    let trace = input::open(&arguments.traces, &arguments.reading, wanted)?;
     if is_hpt {
         trace.write_to(target)?;
     } else {

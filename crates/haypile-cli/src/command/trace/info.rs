@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use anyhow::bail;
+use haypile_number::{Quantity, with_plain_spaces};
+use haypile_sim::trace::SampledTrace;
 use haypile_sim::trace::format::RecordingSummary;
 use haypile_sim::trace::info::{SizeSummary, TraceInfo};
-use haypile_sim::trace::{BuildOptions, SampledTrace};
 
 use crate::args::Info;
 use crate::output::number::{bytes, grouped, percent};
@@ -19,7 +20,7 @@ const VERSION: u32 = 1;
 pub(crate) fn run(arguments: &Info) -> anyhow::Result<()> {
     interrupt::watch()?;
     let (trace, known) =
-        input::open_with_origin(&arguments.traces, &arguments.reading, BuildOptions::default())?;
+        input::open_with_origin(&arguments.traces, &arguments.reading, input::Wanted::default())?;
     let recording = known.recording;
     let sample = trace.sampled().map(|part| SampleOf { part, of_requests: trace.whole_requests() });
     let windows = arguments.windows.get();
@@ -133,6 +134,17 @@ fn describe(info: &TraceInfo) -> anyhow::Result<String> {
             write!(text, ", {rate:.1} requests per second")?;
         }
         writeln!(text)?;
+    }
+    if let Some(costs) = &info.costs {
+        let time = |ns| with_plain_spaces(&Quantity::Time.write(ns));
+        writeln!(
+            text,
+            "Cost of misses      {} without a cache, mean {}, max {}; {} reads without one",
+            time(costs.total_ns as f64),
+            time(costs.mean_ns),
+            time(costs.max_ns as f64),
+            grouped(costs.free_reads)
+        )?;
     }
     write!(text, "\n{}", reuse(info))?;
     write!(text, "\n{}", working_set(info))?;

@@ -174,6 +174,15 @@ impl LineParser for Csv {
             }
             request.ttl_us = ttl_us;
         }
+        if let Some(column) = layout.cost {
+            let text = fields.get(column);
+            let is_none = text.is_empty() || text == b"-" || text == b"-1";
+            let cost_ns = field::time_ns(text, layout.cost_unit).filter(|_| !is_none);
+            if cost_ns.is_none() && !is_none {
+                return Err(Bad::new("the cost of a miss (a time: number, not negative)", text));
+            }
+            request.cost_ns = cost_ns;
+        }
         let Some(column) = layout.count else { return Ok(Parsed::One(request)) };
         let text = fields.get(column);
         match field::decimal(text) {

@@ -42,6 +42,7 @@ impl OwnedRequest {
             op: self.op,
             time_us: self.time_us,
             ttl_us: self.ttl_us,
+            cost_ns: None,
         }
     }
 }

@@ -52,33 +52,50 @@ pub(super) fn key(text: &[u8]) -> Key<'_> {
 /// Parses the text of a time (a whole number or a decimal fraction) in the given unit, and returns it in microseconds;
 /// smaller fractions are cut off.
 pub(super) fn time_us(text: &[u8], unit: TimeUnit) -> Option<u64> {
+    match unit {
+        TimeUnit::Seconds => shifted(text, 6),
+        TimeUnit::Milliseconds => shifted(text, 3),
+        TimeUnit::Microseconds => shifted(text, 0),
+        TimeUnit::Nanoseconds => shifted(text, -3),
+    }
+}
+
+/// Parses the text of a time as [`time_us`] does, and returns it in nanoseconds.
+pub(super) fn time_ns(text: &[u8], unit: TimeUnit) -> Option<u64> {
+    match unit {
+        TimeUnit::Seconds => shifted(text, 9),
+        TimeUnit::Milliseconds => shifted(text, 6),
+        TimeUnit::Microseconds => shifted(text, 3),
+        TimeUnit::Nanoseconds => shifted(text, 0),
+    }
+}
+
+/// Parses a whole number or a decimal fraction, moves its decimal point by some places to the right (or to the left if they are
+/// negative), and cuts off what is behind it.
+fn shifted(text: &[u8], places: i32) -> Option<u64> {
     let text = text.trim_ascii();
     let point = memchr::memchr(b'.', text);
     let (whole, fraction) = match point {
         Some(at) => (&text[..at], &text[at + 1..]),
         None => (text, &[][..]),
     };
-    let Some(whole) = digits(whole) else { return scientific_us(text, unit) };
-    let (multiplier, places) = match unit {
-        TimeUnit::Seconds => (1_000_000, 6),
-        TimeUnit::Milliseconds => (1_000, 3),
-        TimeUnit::Microseconds => (1, 0),
-        TimeUnit::Nanoseconds => (0, 0),
-    };
+    let Some(whole) = digits(whole) else { return scientific(text, places) };
+    let kept = usize::try_from(places).unwrap_or(0);
     let mut rest = 0;
-    for place in 0..places.max(fraction.len()) {
+    for place in 0..kept.max(fraction.len()) {
         let digit = fraction.get(place).copied().unwrap_or(b'0');
         if !digit.is_ascii_digit() {
-            return scientific_us(text, unit);
+            return scientific(text, places);
         }
-        if place < places {
+        if place < kept {
             rest = rest * 10 + u64::from(digit - b'0');
         }
     }
-    if unit == TimeUnit::Nanoseconds {
-        return Some(whole / 1_000);
+    let power = 10_u64.pow(places.unsigned_abs());
+    if places < 0 {
+        return Some(whole / power);
     }
-    whole.checked_mul(multiplier)?.checked_add(rest)
+    whole.checked_mul(power)?.checked_add(rest)
 }
 
 /// Whether a text is a whole number or a decimal fraction, of any size.
@@ -90,28 +107,23 @@ pub(super) fn is_fractional(text: &[u8]) -> bool {
         && text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
 }
 
-/// A time such as `1.5e9`, which spreadsheet programs write.
-fn scientific_us(text: &[u8], unit: TimeUnit) -> Option<u64> {
+/// A number such as `1.5e9`, which spreadsheet programs write, times a power of ten.
+fn scientific(text: &[u8], places: i32) -> Option<u64> {
     if !text.first()?.is_ascii_digit() || !text.iter().any(|byte| matches!(byte, b'e' | b'E')) {
         return None;
     }
     let number: f64 = str::from_utf8(text).ok()?.parse().ok()?;
-    let us = match unit {
-        TimeUnit::Seconds => number * 1e6,
-        TimeUnit::Milliseconds => number * 1e3,
-        TimeUnit::Microseconds => number,
-        TimeUnit::Nanoseconds => number / 1e3,
-    };
+    let shifted = number * 10_f64.powi(places);
     // 2^63: everything below it converts.
-    if !(0.0..9.223_372_036_854_776e18).contains(&us) {
+    if !(0.0..9.223_372_036_854_776e18).contains(&shifted) {
         return None;
     }
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "the range was checked; fractions of a microsecond are cut off by intent"
+        reason = "the range was checked; fractions are cut off by intent"
     )]
-    Some(us as u64)
+    Some(shifted as u64)
 }
 
 #[cfg(test)]
@@ -165,6 +177,18 @@ mod tests {
             ("1.x", Microseconds, None),
         ] {
             assert_eq!(time_us(text.as_bytes(), unit), us, "{text}");
+        }
+        for (text, unit, ns) in [
+            ("0.0521", Seconds, Some(52_100_000)),
+            ("1.0000000019", Seconds, Some(1_000_000_001)),
+            ("2.5", Milliseconds, Some(2_500_000)),
+            ("7.9", Microseconds, Some(7_900)),
+            ("42.9", Nanoseconds, Some(42)),
+            ("1.5e-3", Seconds, Some(1_500_000)),
+            ("18446744074", Seconds, None),
+            ("-1", Milliseconds, None),
+        ] {
+            assert_eq!(time_ns(text.as_bytes(), unit), ns, "{text}");
         }
     }
 }

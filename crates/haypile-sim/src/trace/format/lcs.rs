@@ -77,6 +77,7 @@ impl RecordParser for Lcs {
             op,
             time_us: Some(u64::from(u32::from_le_bytes(array(record))) * MICROSECONDS),
             ttl_us,
+            cost_ns: None,
         })
     }
 }

@@ -44,6 +44,7 @@ struct Pending {
     op: Option<Op>,
     time_us: u64,
     ttl_us: Option<u64>,
+    cost_ns: Option<u64>,
     count: u64,
     line: u64,
 }
@@ -61,7 +62,7 @@ impl Pending {
         self.size_bytes = request.size_bytes;
         self.op = Some(request.op);
         self.time_us = request.time_us.unwrap_or(self.time_us);
-        self.ttl_us = request.ttl_us;
+        (self.ttl_us, self.cost_ns) = (request.ttl_us, request.cost_ns);
         (self.count, self.line) = (count, line);
     }
 
@@ -72,6 +73,7 @@ impl Pending {
             op: self.op.unwrap_or(Op::Read),
             time_us: Some(self.time_us),
             ttl_us: self.ttl_us,
+            cost_ns: self.cost_ns,
         }
     }
 }

@@ -72,6 +72,9 @@ pub struct CsvOptions {
     pub count: CsvColumn,
     /// The CSV column with the TTL of the value, in seconds unless the column's name ends in `_ms`, `_us` or `_ns`.
     pub ttl: CsvColumn,
+    /// The CSV column with the cost of a miss: the time that getting the value takes, in seconds unless the column's name ends
+    /// in `_ms`, `_us` or `_ns`.
+    pub cost: CsvColumn,
     /// The unit of the times in CSV; `None` for the unit in the column's name (`_ms`, `_us`, `_ns`), or else for
     /// seconds. Fractions are allowed.
     pub time_unit: Option<TimeUnit>,
@@ -142,7 +145,7 @@ impl CsvOptions {
     /// Sets the CSV columns from a text such as `key=url,size=3,op=none`, the value of the option `--columns`.
     ///
     /// # Errors
-    /// For anything but `key`, `size`, `op`, `time`, `count` and `ttl` before the `=`, for a role that is named
+    /// For anything but `key`, `size`, `op`, `time`, `count`, `ttl` and `cost` before the `=`, for a role that is named
     /// twice, and for column number 0.
     pub fn set_columns(&mut self, text: &str) -> Result<(), TraceError> {
         let mut roles = Vec::new();
@@ -160,6 +163,7 @@ impl CsvOptions {
                 "time" => &mut self.time,
                 "count" => &mut self.count,
                 "ttl" => &mut self.ttl,
+                "cost" => &mut self.cost,
                 _ => {
                     let allowed = [
                         "key=COLUMN",
@@ -168,6 +172,7 @@ impl CsvOptions {
                         "time=COLUMN",
                         "count=COLUMN",
                         "ttl=COLUMN",
+                        "cost=COLUMN",
                     ];
                     return Err(unknown_name("column assignment", part, allowed));
                 }
@@ -189,6 +194,22 @@ pub enum TimeUnit {
     Microseconds,
     /// Nanoseconds, written `ns`.
     Nanoseconds,
+}
+
+impl TimeUnit {
+    /// Returns the unit that the name of a column ends in (`_ms`, `_us` or `_ns`), or else seconds.
+    pub(super) fn of_name(name: &[u8]) -> Self {
+        let name = name.to_ascii_lowercase();
+        if name.ends_with(b"_ms") {
+            Self::Milliseconds
+        } else if name.ends_with(b"_us") {
+            Self::Microseconds
+        } else if name.ends_with(b"_ns") {
+            Self::Nanoseconds
+        } else {
+            Self::Seconds
+        }
+    }
 }
 
 impl FromStr for TimeUnit {

@@ -21,6 +21,7 @@ impl RecordParser for OracleGeneral {
             op: Op::Read,
             time_us: Some(u64::from(u32::from_le_bytes(array(record))) * 1_000_000),
             ttl_us: None,
+            cost_ns: None,
         })
     }
 }

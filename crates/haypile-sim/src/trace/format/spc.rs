@@ -68,6 +68,7 @@ impl LineParser for Spc {
             op,
             time_us: Some(time_us),
             ttl_us: None,
+            cost_ns: None,
         };
         let (first, has_others) = self.units.get_or_insert((asu_number, false));
         *has_others |= *first != asu_number;

@@ -102,6 +102,7 @@ impl RecordParser for Vscsi {
             op,
             time_us: Some(u64::from_le_bytes(array(&record[24..]))),
             ttl_us: None,
+            cost_ns: None,
         })
     }
 }

@@ -159,6 +159,6 @@ impl Iterator for Generator {
         };
         let sizes = self.sizes.as_mut().filter(|_| op != Op::Delete);
         let size_bytes = sizes.map(|sizes| u64::from(sizes.next(key)));
-        Some(Request { key, size_bytes, op, time_us: None, ttl_us: None })
+        Some(Request { key, size_bytes, op, time_us: None, ttl_us: None, cost_ns: None })
     }
 }

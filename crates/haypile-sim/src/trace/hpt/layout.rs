@@ -6,7 +6,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The first eight bytes of an `.hpt` file. The high bit, the line ends and the `SUB` reveal a transfer in text mode.
 pub const MAGIC: [u8; 8] = *b"\x89HPT\r\n\x1a\n";
 /// The version (major and minor) of the `.hpt` format in which files are written.
-pub(super) const VERSION: (u16, u16) = (1, 1);
+pub(super) const VERSION: (u16, u16) = (1, 2);
 /// The byte order mark of an `.hpt` file: 01 02 03 04 in a little-endian file is the integer
 /// 0x04030201.
 pub(super) const BYTE_ORDER: u32 = 0x0403_0201;
@@ -69,6 +69,8 @@ pub(crate) enum ColumnType {
     NextUse = 5,
     /// The TTL of each request's value.
     Ttls = 6,
+    /// The cost of a miss of each request.
+    Costs = 7,
     /// Each key: a number, or the place where its text begins.
     KeyWords = 16,
     /// Whether each key is a number (0) or a text (1).
@@ -81,13 +83,14 @@ pub(crate) enum ColumnType {
 
 impl ColumnType {
     /// All kinds of columns in this version of the `.hpt` format.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Ids,
         Self::Sizes,
         Self::Ops,
         Self::Times,
         Self::NextUse,
         Self::Ttls,
+        Self::Costs,
         Self::KeyWords,
         Self::KeyKinds,
         Self::KeyText,
@@ -103,7 +106,7 @@ impl ColumnType {
     pub(super) fn width(self) -> u16 {
         match self {
             Self::Ids | Self::Sizes | Self::NextUse => 4,
-            Self::Times | Self::Ttls | Self::KeyWords | Self::Sample => 8,
+            Self::Times | Self::Ttls | Self::Costs | Self::KeyWords | Self::Sample => 8,
             Self::Ops | Self::KeyKinds | Self::KeyText => 1,
         }
     }
@@ -117,6 +120,7 @@ impl ColumnType {
             Self::Times => "times",
             Self::NextUse => "next use",
             Self::Ttls => "TTLs",
+            Self::Costs => "costs",
             Self::KeyWords => "keys",
             Self::KeyKinds => "kinds of keys",
             Self::KeyText => "texts of keys",

@@ -1,11 +1,13 @@
 //! Description of a trace, without any cache.
 
+mod costs;
 mod popularity;
 mod reuse;
 mod sizes;
 mod time;
 pub(crate) mod working_set;
 
+pub use costs::CostInfo;
 pub use popularity::{OneHits, Skew, ZipfFit};
 pub use reuse::{DistanceClass, ReuseDistances};
 pub use sizes::{SizeInfo, SizeSummary};
@@ -46,6 +48,9 @@ pub struct TraceInfo {
     pub working_set: Vec<Window>,
     /// The times of the requests; `None` if the trace has no times.
     pub time: Option<TimeInfo>,
+    /// The costs of misses that the trace states; `None` if it states none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub costs: Option<CostInfo>,
 }
 
 impl TraceInfo {
@@ -72,6 +77,7 @@ impl TraceInfo {
             reuse: ReuseDistances::of(trace),
             working_set: working_set::windows(trace, windows),
             time: TimeInfo::of(trace),
+            costs: CostInfo::of(trace),
         }
     }
 }

@@ -6,10 +6,12 @@
 //! USENIX ATC 2017, for every policy. A sample remembers the requests that it was taken from, as far as its results have to be corrected
 //! by them.
 
+mod fixed;
 mod marks;
 mod take;
 mod view;
 
+pub use fixed::KeyCountPass;
 pub(super) use marks::Marks;
 pub(crate) use view::Mark;
 pub(super) use view::check;
@@ -78,12 +80,22 @@ impl Sampling {
     /// in the sample.
     #[inline]
     pub(crate) fn place(&self, key: Key<'_>) -> f64 {
+        Self::place_of_bits(self.place_bits(key))
+    }
+
+    /// Returns the place of a key as a whole number of 53 bits.
+    #[inline]
+    fn place_bits(&self, key: Key<'_>) -> u64 {
         let seed = self.seed ^ HASH_SEED;
         let hash = match key {
             Key::Number(number) => xxh3_64_with_seed(&number.to_le_bytes(), seed),
             Key::Text(text) => xxh3_64_with_seed(text, seed),
         };
-        (hash >> 11) as f64 / (1_u64 << 53) as f64
+        hash >> 11
+    }
+
+    fn place_of_bits(bits: u64) -> f64 {
+        bits as f64 / (1_u64 << 53) as f64
     }
 }
 

@@ -92,27 +92,31 @@ struct SampledRequests {
     ops: Column,
     times: Column,
     ttls: Column,
+    costs: Column,
 }
 
 impl SampledRequests {
     /// Appends request `at` of a trace, whose key has the number `id` in the sample.
     fn push(&mut self, of: &Trace, at: usize, id: u32) -> Result<(), TraceError> {
         self.requests += 1;
-        self.ids.push(id.to_le_bytes());
+        self.ids.push(&id.to_le_bytes());
         if let Some(sizes) = of.sizes() {
-            self.sizes.push(sizes[at].get().to_le_bytes());
+            self.sizes.push(&sizes[at].get().to_le_bytes());
         }
         if let Some(ops) = of.ops() {
-            self.ops.push([ops[at]]);
+            self.ops.push(&[ops[at]]);
         }
         if let Some(times) = of.times_us() {
-            self.times.push(times[at].get().to_le_bytes());
+            self.times.push(&times[at].get().to_le_bytes());
         }
         if let Some(ttls) = of.ttls_us() {
-            self.ttls.push(ttls[at].get().to_le_bytes());
+            self.ttls.push(&ttls[at].get().to_le_bytes());
         }
-        let Self { ids, sizes, ops, times, ttls, .. } = self;
-        for column in [ids, sizes, ops, times, ttls] {
+        if let Some(costs) = of.costs_ns() {
+            self.costs.push(&costs[at].get().to_le_bytes());
+        }
+        let Self { requests: _, ids, sizes, ops, times, ttls, costs } = self;
+        for column in [ids, sizes, ops, times, ttls, costs] {
             if column.buffered_bytes() > MEMORY_BYTES {
                 column.spill()?;
             }
@@ -122,18 +126,21 @@ impl SampledRequests {
 
     /// The columns. A trace of these requests alone would have no column that says nothing, and neither has the sample.
     fn finish(self) -> Result<Vec<(ColumnType, Bytes)>, TraceError> {
-        let Self { ids, sizes, ops, times, ttls, .. } = self;
+        let Self { requests: _, ids, sizes, ops, times, ttls, costs } = self;
         let columns = [
             (ColumnType::Ids, ids.finish()?),
             (ColumnType::Sizes, sizes.finish()?),
             (ColumnType::Ops, ops.finish()?),
             (ColumnType::Times, times.finish()?),
             (ColumnType::Ttls, ttls.finish()?),
+            (ColumnType::Costs, costs.finish()?),
         ];
         let says_something = |(kind, bytes): &(ColumnType, Bytes)| match kind {
             ColumnType::Ids => true,
-            // Reads, and lives that are not known.
-            ColumnType::Ops | ColumnType::Ttls => bytes.iter().any(|byte| *byte != 0),
+            // Reads, and lives and costs that are not known.
+            ColumnType::Ops | ColumnType::Ttls | ColumnType::Costs => {
+                bytes.iter().any(|byte| *byte != 0)
+            }
             _ => !bytes.is_empty(),
         };
         Ok(columns.into_iter().filter(says_something).collect())

@@ -18,6 +18,8 @@ pub(super) struct Layout {
     pub(super) count: Option<usize>,
     pub(super) ttl: Option<usize>,
     pub(super) ttl_unit: TimeUnit,
+    pub(super) cost: Option<usize>,
+    pub(super) cost_unit: TimeUnit,
     /// The name of a CSV column with expiry times (points in time instead of TTLs), which is ignored; `None` if there
     /// is none.
     pub(super) ignored_expiry: Option<String>,
@@ -74,6 +76,8 @@ const TIME: Role = Role {
 /// Only the name in the traces of `CacheLib`: a `count` can be of anything.
 const COUNT: Role = Role { name: "count", usual: &["op_count"] };
 const TTL: Role = Role { name: "ttl", usual: &["ttl", "ttl_s", "ttl_ms", "exptime"] };
+const COST: Role =
+    Role { name: "cost", usual: &["cost", "cost_s", "cost_ms", "cost_us", "cost_ns"] };
 /// Not a role: these are times of an unknown clock.
 const EXPIRY: Role = Role { name: "expiry", usual: &["expiry", "expires"] };
 
@@ -112,8 +116,8 @@ impl Layout {
         delimiter: Delimiter,
         options: &CsvOptions,
     ) -> Result<Self, String> {
-        let asked =
-            [&options.key, &options.size, &options.op, &options.time, &options.count, &options.ttl];
+        let CsvOptions { key, size, op, time, count, ttl, cost, .. } = options;
+        let asked = [key, size, op, time, count, ttl, cost];
         let has_header = options.has_header.unwrap_or_else(|| {
             asked.iter().any(|column| matches!(column, CsvColumn::Name(_)))
                 || first
@@ -137,6 +141,8 @@ impl Layout {
                 count: None,
                 ttl: None,
                 ttl_unit: TimeUnit::Seconds,
+                cost: None,
+                cost_unit: TimeUnit::Seconds,
                 ignored_expiry: None,
             });
         }
@@ -144,6 +150,7 @@ impl Layout {
         let find = |role, column| find(role, column, header, first.len());
         let time = find(&TIME, &options.time)?;
         let ttl = find(&TTL, &options.ttl)?;
+        let cost = find(&COST, &options.cost)?;
         let key = find(&KEY, &options.key)?.ok_or_else(|| no_key(first, has_header))?;
         Ok(Self {
             has_header,
@@ -157,6 +164,8 @@ impl Layout {
                 .map(|name| Shown(name).to_string()),
             ttl_unit: unit_of(ttl.zip(header).map(|(at, names)| names.get(at))),
             ttl,
+            cost_unit: unit_of(cost.zip(header).map(|(at, names)| names.get(at))),
+            cost,
             time,
             time_unit: options
                 .time_unit
@@ -237,14 +246,5 @@ fn list(fields: &Fields<'_>) -> String {
 }
 
 fn unit_of(name: Option<&[u8]>) -> TimeUnit {
-    let name = name.unwrap_or_default().to_ascii_lowercase();
-    if name.ends_with(b"_ms") {
-        TimeUnit::Milliseconds
-    } else if name.ends_with(b"_us") {
-        TimeUnit::Microseconds
-    } else if name.ends_with(b"_ns") {
-        TimeUnit::Nanoseconds
-    } else {
-        TimeUnit::Seconds
-    }
+    TimeUnit::of_name(name.unwrap_or_default())
 }

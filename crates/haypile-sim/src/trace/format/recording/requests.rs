@@ -20,7 +20,7 @@
 //! is a request of its own. A deletion ends the wait as well: the write after it has to be one.
 //! Where several threads miss the same key, each waits for its own write.
 //!
-//! TTLs are not simulated. A program that does not fill after a miss (it asks for what there is
+//! The time between a miss and its write is what the miss cost. TTLs are not simulated. A program that does not fill after a miss (it asks for what there is
 //! not) gets more hits in a simulation than it had.
 
 use std::collections::{HashMap, VecDeque};
@@ -56,6 +56,8 @@ struct WaitingRequest {
     size_bytes: Option<u64>,
     op: Op,
     time_us: u64,
+    /// The time from the miss to its write.
+    cost_ns: Option<u64>,
     /// Whether the operation is a miss whose write has not come.
     is_open: bool,
 }
@@ -91,7 +93,7 @@ impl Requests {
             Kind::Hit => read(size_bytes),
             Kind::Miss => read(None),
             Kind::Set | Kind::Add | Kind::Replace | Kind::Cas => {
-                if self.fill(key, size_bytes) {
+                if self.fill(key, size_bytes, time_us) {
                     return self.drain(time_us, entries);
                 }
                 // A set that the store refused, and not its condition.
@@ -122,6 +124,7 @@ impl Requests {
                 op,
                 time_us: Some(time_us),
                 ttl_us: None,
+                cost_ns: None,
             });
         }
         if is_open {
@@ -134,7 +137,14 @@ impl Requests {
             }
         }
         self.queue_bytes += key.len();
-        self.queue.push_back(WaitingRequest { key: key.into(), size_bytes, op, time_us, is_open });
+        self.queue.push_back(WaitingRequest {
+            key: key.into(),
+            size_bytes,
+            op,
+            time_us,
+            cost_ns: None,
+            is_open,
+        });
         self.drain(time_us, entries)
     }
 
@@ -147,8 +157,8 @@ impl Requests {
         Ok(())
     }
 
-    /// Tells the open misses of a key the size, and closes the first. False if there is none.
-    fn fill(&mut self, key: &[u8], size_bytes: Option<u64>) -> bool {
+    /// Tells the open misses of a key the size, and closes the first: it cost the time until this write. False if there is none.
+    fn fill(&mut self, key: &[u8], size_bytes: Option<u64>, time_us: u64) -> bool {
         let Some(numbers) = self.open.get_mut(key) else { return false };
         for &number in &*numbers {
             let waiting = waiting(&mut self.queue, self.gone, number);
@@ -158,7 +168,9 @@ impl Requests {
         if numbers.is_empty() {
             self.open.remove(key);
         }
-        waiting(&mut self.queue, self.gone, first).is_open = false;
+        let first = waiting(&mut self.queue, self.gone, first);
+        first.is_open = false;
+        first.cost_ns = Some(time_us.saturating_sub(first.time_us).saturating_mul(1_000));
         true
     }
 
@@ -185,6 +197,7 @@ impl Requests {
                 op: Op::Delete,
                 time_us,
                 ttl_us: None,
+                cost_ns: None,
             })?;
         }
         Ok(())
@@ -209,7 +222,8 @@ impl Requests {
     }
 
     fn pop<S: Sink + ?Sized>(&mut self, entries: &mut Entries<'_, S>) -> Result<bool, TraceError> {
-        let Some(WaitingRequest { key, size_bytes, op, time_us, is_open }) = self.queue.pop_front()
+        let Some(WaitingRequest { key, size_bytes, op, time_us, cost_ns, is_open }) =
+            self.queue.pop_front()
         else {
             return Ok(false);
         };
@@ -223,7 +237,14 @@ impl Requests {
             }
         }
         let time_us = Some(time_us);
-        entries.push(Request { key: Key::Text(&key), size_bytes, op, time_us, ttl_us: None })?;
+        entries.push(Request {
+            key: Key::Text(&key),
+            size_bytes,
+            op,
+            time_us,
+            ttl_us: None,
+            cost_ns,
+        })?;
         Ok(true)
     }
 }

@@ -2,17 +2,18 @@
 //!
 //! `[https] time balancer client:port target:port t t t status status received sent "GET https://host:443/ HTTP/1.1" ...`
 //!
-//! The key is the URL. The size is what the balancer sent, headers included.
+//! The key is the URL. The size is what the balancer sent, headers included. A miss costs the time that the target took to answer.
 
 use super::super::bad::Bad;
+use super::super::options::TimeUnit;
 use super::quoted::Columns;
-use super::{Exchange, Line, Lines, Why, request_line, size, status, time};
+use super::{Exchange, Line, Lines, Why, cost_ns, request_line, size, status, time};
 
 #[derive(Debug)]
 pub(super) struct Elb;
 
-/// Columns between the time and the balancer's status: its name, two addresses and three durations.
-const BEFORE_STATUS: usize = 6;
+/// Columns between the time and the time that the target took: the balancer's name, two addresses, and the time before that.
+const BEFORE_COST: usize = 4;
 
 impl Lines for Elb {
     fn read<'a>(&'a mut self, line: &'a [u8]) -> Result<Line<'a>, Bad<'a>> {
@@ -27,9 +28,10 @@ impl Lines for Elb {
             first = next()?;
         }
         let time_us = time::any(first).filter(|_| first.contains(&b'T')).ok_or_else(shape)?;
-        for _ in 0..BEFORE_STATUS {
+        for _ in 0..BEFORE_COST {
             next()?;
         }
+        let (of_target, _response_time) = (next()?, next()?);
         let (status_text, _of_target, _received, sent, request) =
             (next()?, next()?, next()?, next()?, next()?);
         if status_text == b"-" {
@@ -39,7 +41,10 @@ impl Lines for Elb {
         let Some((method, target)) = request_line(request) else {
             return Ok(Line::LeftOut(Why::NotHttp));
         };
-        Ok(Line::Exchange(Exchange::new(method, target, status, size_bytes, time_us)))
+        Ok(Line::Exchange(Exchange {
+            cost_ns: cost_ns(of_target, TimeUnit::Seconds),
+            ..Exchange::new(method, target, status, size_bytes, time_us)
+        }))
     }
 
     fn counts_headers(&self) -> bool {

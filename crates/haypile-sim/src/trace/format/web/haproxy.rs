@@ -2,11 +2,13 @@
 //!
 //! `... 192.0.2.1:55008 [25/Sep/2018:06:05:27.584] front back/server 0/0/0/72/72 200 7456 - - ---- 5/4/0/1/0 0/0 {} {} "GET / HTTP/1.1"`
 //!
-//! The key is the request target. The size is what it sent, headers included. Its times have no zone: they are taken for UTC. Messages
+//! The key is the request target. The size is what it sent, headers included. A miss costs the time until the server has sent
+//! the head of its response. Its times have no zone: they are taken for UTC. Messages
 //! that are not of a request are left out.
 
 use super::super::bad::Bad;
-use super::{Exchange, Line, Lines, Why, request_line, size, split_at_byte, status, time};
+use super::super::options::TimeUnit;
+use super::{Exchange, Line, Lines, Why, cost_ns, request_line, size, split_at_byte, status, time};
 
 #[derive(Debug)]
 pub(super) struct Haproxy;
@@ -49,5 +51,10 @@ fn exchange(line: &[u8]) -> Result<Line<'_>, Bad<'_>> {
         return Ok(Line::LeftOut(Why::NotHttp));
     }
     let (status, size_bytes) = (status(status_text)?, size(size_text)?);
-    Ok(Line::Exchange(Exchange::new(method, target, status, size_bytes, time_us)))
+    // The fourth is the time until the server has sent the head of its response.
+    let of_server = timers.split(|&byte| byte == b'/').nth(3).unwrap_or_default();
+    Ok(Line::Exchange(Exchange {
+        cost_ns: cost_ns(of_server, TimeUnit::Milliseconds),
+        ..Exchange::new(method, target, status, size_bytes, time_us)
+    }))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::super::{Op, Request};
 use super::super::bad::Bad;
-use super::super::options::{CsvColumn, CsvOptions};
+use super::super::options::{CsvColumn, CsvOptions, TimeUnit};
 use super::super::{field, operation};
 use super::{Exchange, Line, Lines, Why, request_line, time};
 
@@ -74,6 +74,14 @@ const TIME: &[&str] = &[
 ];
 const CACHE: &[&str] = &["CacheCacheStatus", "upstream_cache_status", "cache_status", "cache"];
 
+/// The time that the server behind took, with the unit.
+const COST: &[(&str, TimeUnit)] = &[
+    ("upstream_response_time", TimeUnit::Seconds),
+    ("OriginDuration", TimeUnit::Nanoseconds),
+    ("OriginResponseDurationMs", TimeUnit::Milliseconds),
+    ("OriginResponseTime", TimeUnit::Nanoseconds),
+];
+
 #[derive(Debug)]
 pub(super) struct Json {
     /// The JSON object of the last line read, from which an exchange borrows its texts.
@@ -83,6 +91,7 @@ pub(super) struct Json {
     size: Role,
     op: Role,
     time: Role,
+    cost: Role,
 }
 
 /// Where a value is.
@@ -119,8 +128,9 @@ impl Json {
             Role::Path(path) => Some(path),
             Role::Usual | Role::None => None,
         };
-        let [size, op, time] = [&options.size, &options.op, &options.time].map(Role::of);
-        Self { object: Value::Null, key, size, op, time }
+        let CsvOptions { size, op, time, cost, .. } = options;
+        let [size, op, time, cost] = [size, op, time, cost].map(Role::of);
+        Self { object: Value::Null, key, size, op, time, cost }
     }
 }
 
@@ -155,6 +165,7 @@ impl Lines for Json {
             _ => None,
         };
         let size_bytes = self.size.find(object, SIZE).and_then(number);
+        let cost_ns = self.cost_ns();
         let method = self.op.find(object, METHOD).and_then(Value::as_str).map(str::as_bytes);
         let method = method.or(line_of_request.map(|(method, _)| method));
         let status =
@@ -173,6 +184,7 @@ impl Lines for Json {
                 op,
                 time_us,
                 ttl_us: None,
+                cost_ns,
             }));
         };
         let query = first(object, QUERY).and_then(Value::as_str).map(str::as_bytes);
@@ -188,7 +200,30 @@ impl Lines for Json {
             was_hit: first(object, CACHE)
                 .and_then(Value::as_str)
                 .and_then(|text| super::was_hit(text.as_bytes())),
+            cost_ns,
         }))
+    }
+}
+
+impl Json {
+    /// Returns the cost of a miss that the object states. That of a path is in seconds, unless its name ends in another unit.
+    fn cost_ns(&self) -> Option<u64> {
+        let (value, unit) = match &self.cost {
+            Role::None => return None,
+            Role::Usual => {
+                COST.iter().find_map(|(name, unit)| Some((member(&self.object, name)?, *unit)))?
+            }
+            Role::Path(path) => (member(&self.object, path)?, TimeUnit::of_name(path.as_bytes())),
+        };
+        match value {
+            Value::Number(number) => super::cost_ns(number.to_string().as_bytes(), unit),
+            // nginx lists the times of all servers that it tried.
+            Value::String(text) => {
+                let times = text.split([',', ':']).map(str::trim);
+                times.map(|time| super::cost_ns(time.as_bytes(), unit)).sum()
+            }
+            _ => None,
+        }
     }
 }
 

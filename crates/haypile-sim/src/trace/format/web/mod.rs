@@ -22,7 +22,7 @@ use super::super::Request;
 use super::Format;
 use super::bad::Bad;
 use super::entry::{LineParser, Parsed};
-use super::options::ReadOptions;
+use super::options::{ReadOptions, TimeUnit};
 
 use rules::Rules;
 
@@ -55,6 +55,8 @@ struct Exchange<'a> {
     time_us: Option<u64>,
     /// Whether the server's own cache answered; `None` where the log does not state it.
     was_hit: Option<bool>,
+    /// The time that the server behind took to answer; `None` where the log does not state it.
+    cost_ns: Option<u64>,
 }
 
 impl<'a> Exchange<'a> {
@@ -193,6 +195,11 @@ fn status(text: &[u8]) -> Result<u16, Bad<'_>> {
     number
         .and_then(|number| u16::try_from(number).ok())
         .ok_or_else(|| Bad::new("a status of three digits", text))
+}
+
+/// Reads the time that the server behind took; `-` and `-1` stand for none.
+fn cost_ns(text: &[u8], unit: TimeUnit) -> Option<u64> {
+    super::field::time_ns(text, unit)
 }
 
 /// Reads a size; `-` stands for none.

@@ -5,15 +5,19 @@
 //! The key is the request target as logged, query and escapes included; two spellings of one resource are two keys.
 //! A virtual host before the client (`%v` of Apache), or in the place of the ident (OVH), belongs to the key. Request lines that
 //! are not HTTP, which every public server logs, are left out: `-` where a client sent nothing in time (408), and the
-//! first bytes of TLS. So are requests that `haypile proxy` refused: it logs what its cache did behind the user
-//! agent, and of these only a `detail`. What else follows the size is ignored.
+//! first bytes of TLS.
+//!
+//! `haypile proxy` logs what its cache did behind the user agent, as in `Cache-Status`, and the seconds until the response had ended:
+//! `"fwd=uri-miss; stored" 0.052114`. These are the cost of a miss. Of requests that it refused there is only a `detail`, and they
+//! are left out. What else follows the size is ignored.
 
 use std::net::IpAddr;
 
 use super::super::bad::Bad;
+use super::super::options::TimeUnit;
 use super::quoted::{Columns, split_quoted};
 use super::time::CommonLog;
-use super::{Exchange, Line, Lines, Why, request_line, size, split_at_byte, status};
+use super::{Exchange, Line, Lines, Why, cost_ns, request_line, size, split_at_byte, status};
 
 #[derive(Debug, Default)]
 pub(super) struct Ncsa {
@@ -37,7 +41,8 @@ impl Lines for Ncsa {
             return Err(shape());
         };
         let (status, size_bytes) = (status(status_text)?, size(size_text)?);
-        if is_refused(status, rest) {
+        let by_proxy = ByProxy::of(rest);
+        if by_proxy.is_refused && (400..600).contains(&status) {
             return Ok(Line::LeftOut(Why::Refused));
         }
         let Some((method, target)) = request_line(request) else {
@@ -46,6 +51,8 @@ impl Lines for Ncsa {
         let time_us = self.time.time_us(time)?;
         Ok(Line::Exchange(Exchange {
             host: virtual_host(&line[..open]),
+            was_hit: by_proxy.was_hit,
+            cost_ns: by_proxy.cost_ns,
             ..Exchange::new(method, target, status, size_bytes, time_us)
         }))
     }
@@ -84,24 +91,68 @@ fn after_duration(text: &[u8]) -> &[u8] {
     parts.map_or(text, |(_, rest)| rest.trim_ascii_start())
 }
 
-/// Whether `haypile proxy` refused the request of a line, from what follows the request.
-fn is_refused(status: u16, mut rest: &[u8]) -> bool {
-    if !(400..600).contains(&status) {
-        return false;
+/// The log of `haypile proxy` about its cache; empty for the lines of other servers.
+#[derive(Debug, Default, PartialEq)]
+struct ByProxy {
+    is_refused: bool,
+    was_hit: Option<bool>,
+    cost_ns: Option<u64>,
+}
+
+impl ByProxy {
+    /// Reads what follows the request: the status, the size, and behind the referrer and the user agent the cache.
+    fn of(mut rest: &[u8]) -> Self {
+        let mut cache = None;
+        for _ in 0..3 {
+            let quoted = memchr::memchr(b'"', rest).and_then(|at| split_quoted(&rest[at + 1..]));
+            let Some((text, behind)) = quoted else { return Self::default() };
+            (cache, rest) = (Some(text), behind);
+        }
+        let cache = cache.unwrap_or_default();
+        if cache.starts_with(b"detail=") {
+            return Self { is_refused: true, ..Self::default() };
+        }
+        let is_hit = cache == b"hit" || cache.starts_with(b"hit;");
+        if !is_hit && !cache.starts_with(b"fwd=") {
+            return Self::default();
+        }
+        let says = |part: &[u8]| memchr::memmem::find(cache, part).is_some();
+        // What the origin confirmed was in the cache, and who waited for another request waited for a part of its time.
+        let was_hit = is_hit || says(b"; fwd-status=304");
+        let seconds = rest.split(|byte| *byte == b' ').find(|column| !column.is_empty());
+        let cost_ns = seconds.and_then(|text| cost_ns(text, TimeUnit::Seconds));
+        Self {
+            is_refused: false,
+            was_hit: Some(was_hit),
+            cost_ns: cost_ns.filter(|_| !was_hit && !says(b"; collapsed")),
+        }
     }
-    let mut quoted = std::iter::from_fn(|| {
-        let begin = memchr::memchr(b'"', rest)?;
-        let (text, behind) = split_quoted(&rest[begin + 1..])?;
-        rest = behind;
-        Some(text)
-    });
-    // Behind the referrer and the user agent.
-    quoted.nth(2).is_some_and(|cache| cache.starts_with(b"detail="))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_proxy_logs_its_cache_behind_the_user_agent() {
+        let of = |rest: &str| ByProxy::of(rest.as_bytes());
+        let hit = of(" 200 5 \"-\" \"curl\" \"hit; ttl=40\" 0.000142");
+        assert_eq!(hit, ByProxy { was_hit: Some(true), ..ByProxy::default() });
+        let miss =
+            of(" 200 5 \"-\" \"a \\\"b\\\"\" \"fwd=uri-miss; fwd-status=200; stored\" 0.052114");
+        let cost_ns = Some(52_114_000);
+        assert_eq!(miss, ByProxy { was_hit: Some(false), cost_ns, ..ByProxy::default() });
+        let collapsed = of(" 200 5 \"-\" \"-\" \"fwd=uri-miss; fwd-status=200; collapsed\" 0.04");
+        assert_eq!(collapsed, ByProxy { was_hit: Some(false), ..ByProxy::default() });
+        let confirmed = of(" 200 5 \"-\" \"-\" \"fwd=stale; fwd-status=304; stored\" 0.01");
+        assert_eq!(confirmed, ByProxy { was_hit: Some(true), ..ByProxy::default() });
+        assert!(of(" 502 5 \"-\" \"-\" \"detail=no origin\" 0.01").is_refused);
+        for other in
+            [" 200 5", " 200 5 \"-\" \"-\"", " 200 5 \"-\" \"-\" \"a=b\" 7", " 200 5 \"-\" \"-"]
+        {
+            assert_eq!(of(other), ByProxy::default(), "{other}");
+        }
+    }
 
     #[test]
     fn virtual_hosts_come_first_or_in_the_place_of_the_ident() {

@@ -116,6 +116,8 @@ impl Rules {
             op,
             time_us: exchange.time_us,
             ttl_us: None,
+            // The cost of a whole value: what a cache answers or confirms says nothing of it.
+            cost_ns: exchange.cost_ns.filter(|_| has_size && exchange.was_hit != Some(true)),
         })
     }
 

@@ -2,13 +2,14 @@
 //!
 //! `1584345236.354 15 192.0.2.1 TCP_MISS/200 1234 GET http://example.com/ - HIER_DIRECT/192.0.2.2 text/html`
 //!
-//! The key is the URL. The size is what Squid sent, headers included. Requests that it denied and events of other
+//! The key is the URL. The size is what Squid sent, headers included. A miss costs the time until the client has the
+//! response. Requests that it denied and events of other
 //! protocols (`UDP_...`) are left out.
 
 use super::super::bad::Bad;
 use super::super::field;
 use super::super::options::TimeUnit;
-use super::{Exchange, Line, Lines, Why, size, split_at_byte, status};
+use super::{Exchange, Line, Lines, Why, cost_ns, size, split_at_byte, status};
 
 #[derive(Debug)]
 pub(super) struct Squid;
@@ -19,7 +20,7 @@ impl Lines for Squid {
         let columns = line.split(u8::is_ascii_whitespace).filter(|column| !column.is_empty());
         let mut columns = columns.fuse();
         let mut next = || columns.next().ok_or_else(shape);
-        let (time, _elapsed, _client) = (next()?, next()?, next()?);
+        let (time, elapsed, _client) = (next()?, next()?, next()?);
         let (code, status_text) = split_at_byte(next()?, b'/').ok_or_else(shape)?;
         let (size_text, method, target) = (next()?, next()?, next()?);
         let time_us = field::time_us(time, TimeUnit::Seconds).ok_or_else(shape)?;
@@ -37,6 +38,7 @@ impl Lines for Squid {
         Ok(Line::Exchange(Exchange {
             // What the origin confirmed was in the cache.
             was_hit: Some(is_of(b"HIT") || is_of(b"UNMODIFIED")),
+            cost_ns: cost_ns(elapsed, TimeUnit::Milliseconds),
             ..Exchange::new(method, target, status, size_bytes, time_us)
         }))
     }

@@ -94,6 +94,7 @@ impl Lines for W3c {
             size_bytes: at(layout.size).map_or(Ok(None), size)?,
             time_us,
             was_hit: at(layout.cache).and_then(super::was_hit),
+            cost_ns: None,
         }))
     }
 
