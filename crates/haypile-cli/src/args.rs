@@ -34,7 +34,7 @@ pub(crate) use capacity::CapacityArgument;
 use haypile_lab::experiment::value::{count, percent};
 pub(crate) use help::command;
 use value::{AsArgument, assumed_sizes, block_size, columns, positive, ttl, warmup};
-pub(crate) use value::{Contenders, Delta, PolicyList, SampleArgument};
+pub(crate) use value::{Contenders, Delta, PolicyList, SampleArgument, WindowsArgument};
 
 /// Find out which cache to use, how large to make it, and what it gains
 #[derive(Debug, Parser)]
@@ -320,9 +320,10 @@ pub(crate) struct Simulate {
     /// Cache sizes in objects, separated by commas
     #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = count)]
     pub(crate) objects: Vec<u64>,
-    /// Print the hit ratio over time as well: in this number of parts of the trace after the warm-up
-    #[arg(long, value_name = "N", value_parser = positive)]
-    pub(crate) windows: Option<NonZeroUsize>,
+    /// Print the hit ratio over time as well: in this number of parts of the trace after the warm-up, or in days of 24
+    /// hours from its first request on
+    #[arg(long, value_name = "N|days", value_parser = WindowsArgument::from_str)]
+    pub(crate) windows: Option<WindowsArgument>,
     /// Read all files as one trace instead of one trace each: CSV with times, access logs and
     /// recordings are merged by time, others are read one after the other
     #[arg(long)]

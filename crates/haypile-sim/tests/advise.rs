@@ -10,9 +10,9 @@ use haypile::Registry;
 use haypile_policy::PolicySpec;
 use haypile_sim::Trace;
 use haypile_sim::advise::{Advice, Choice, Question, advise};
-use haypile_sim::simulate::{Accounting, Goal, Monitor, Options, SimulateError};
-use haypile_sim::trace::Op;
+use haypile_sim::simulate::{Accounting, Goal, Monitor, Options, SimulateError, Windows};
 use haypile_sim::trace::generate::Spec;
+use haypile_sim::trace::{BuildOptions, Key, Op, Request, Sink, TraceBuilder};
 
 use support::simulation::{generate, pattern, reads_of, redis_build, run, run_in, trace_of};
 
@@ -67,7 +67,7 @@ fn assert_sound(trace: &Trace, budget: Option<u64>, advice: &Advice) {
 /// Simulates the numbers of the parts of the trace again.
 fn assert_parts(trace: &Trace, advice: &Advice, choice: &Choice) {
     let parts = |policy: &str| {
-        let options = Options { windows: 10, ..Options::new(advice.accounting) };
+        let options = Options { windows: Windows::Equal(10), ..Options::new(advice.accounting) };
         run(trace, policy, choice.capacity, &options).windows
     };
     let is_equal = |one: f64, other: f64| (one - other).abs() < 1e-12;
@@ -389,4 +389,31 @@ fn few_large_values_are_a_doubt_by_bytes_alone() {
     let reads = by(Goal::Reads);
     assert_eq!(reads.equal_reads, 40_000);
     assert!(!reads.to_string().contains("large values"), "{reads}");
+}
+
+/// A week of requests is divided into its days, a shorter log into tenths.
+#[test]
+fn a_week_is_divided_into_days() {
+    let advice = |seconds: u64| {
+        let mut builder = TraceBuilder::new(BuildOptions::default());
+        for at in 0..40_000_u64 {
+            // Squares of what looks random: small keys are frequent.
+            let number = at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+            let key = Key::Number((number % 2_000).pow(2) / 2_000);
+            let time_us = Some(at * seconds * 25);
+            builder.push(Request { time_us, ..Request::read(key) }).unwrap();
+        }
+        let question = Question { budget: Some(200), ..Question::new() };
+        advise(&builder.finish().unwrap(), &question, &()).unwrap().unwrap()
+    };
+    let week = advice(7 * 86_400 + 60);
+    assert_eq!(week.windows, Windows::Days(7));
+    assert_eq!(week.choice.as_ref().unwrap().rolling.len(), 6);
+    let text = week.to_string();
+    assert!(text.contains("behind the best of the next day on average"), "{text}");
+    assert!(text.contains("the first day, with an empty cache at first, has"), "{text}");
+    let short = advice(5 * 86_400);
+    assert_eq!(short.windows, Windows::Equal(10));
+    assert_eq!(short.choice.as_ref().unwrap().rolling.len(), 9);
+    assert!(short.to_string().contains("behind the best of the next tenth on average"));
 }

@@ -7,7 +7,7 @@ mod support;
 use haypile_sim::Trace;
 use haypile_sim::advise::{Advice, Question, advise};
 use haypile_sim::simulate::{
-    Accounting, Counts, Goal, MissCost, Operations, Options, SimulateError, Warmup,
+    Accounting, Counts, Goal, MissCost, Operations, Options, SimulateError, Warmup, Windows,
 };
 use haypile_sim::trace::{BuildOptions, Key, Op, Request, Sampling, Sink, TraceBuilder};
 use proptest::prelude::*;
@@ -78,7 +78,11 @@ fn ask(trace: &Trace, goal: Goal, warmup: Warmup) -> Advice {
 
 /// Simulates every number of an advice again that depends on the goal or on the warm-up.
 fn assert_simulated(trace: &Trace, goal: Goal, warmup: Warmup, advice: &Advice) {
-    let options = |windows| Options { windows, warmup, ..Options::new(advice.accounting) };
+    let options = |windows| Options {
+        windows: Windows::Equal(windows),
+        warmup,
+        ..Options::new(advice.accounting)
+    };
     let counts = |policy: &str, capacity| run(trace, policy, capacity, &options(0)).counts;
     for size in &advice.sizes {
         let (best, lru) = (counts(&size.best, size.capacity), counts("lru", size.capacity));
@@ -232,7 +236,7 @@ proptest! {
         requests[0].2 = Some(7);
         let trace = with_costs(&requests);
         let operations = if all_reads { Operations::AllReads } else { Operations::AsTheyAre };
-        let options = Options { operations, windows, ..Options::new(Accounting::Objects) };
+        let options = Options { operations, windows: Windows::Equal(windows), ..Options::new(Accounting::Objects) };
         let outcome = run(&trace, "lru", entries as u64, &options);
         let counts = outcome.counts;
         prop_assert_eq!(

@@ -8,7 +8,7 @@ mod support;
 use std::collections::{HashSet, VecDeque};
 
 use haypile_sim::simulate::{
-    Accounting, Counts, Options, RELSTORAGE_VALUE_LIMIT_BYTES, SizeRule, Warmup,
+    Accounting, Counts, Options, RELSTORAGE_VALUE_LIMIT_BYTES, SizeRule, Warmup, Windows,
 };
 use haypile_sim::trace::Op;
 use proptest::prelude::*;
@@ -217,7 +217,7 @@ proptest! {
             model.request(key, op, bytes);
             prop_assert!(model.used() <= capacity);
         }
-        let options = Options { warmup, windows, ..Options::new(accounting) };
+        let options = Options { warmup, windows: Windows::Equal(windows), ..Options::new(accounting) };
         let outcome = run(&trace_of(&requests), policy, capacity, &options);
         prop_assert_eq!(outcome.counts, model.counts);
         prop_assert_eq!(outcome.used, model.used());

@@ -12,7 +12,7 @@ use haypile_sim::advise::{Question, advise};
 use haypile_sim::curve::LruCurve;
 use haypile_sim::simulate::{
     Accounting, Contender, MIN_SAMPLED_ENTRIES, MIN_SAMPLED_KEYS, Operations, Options,
-    SimulateError, Sweep, Warmup, footprint, least_capacity, simulate,
+    SimulateError, Sweep, Warmup, Windows, footprint, least_capacity, simulate,
 };
 use haypile_sim::trace::generate::Spec;
 use haypile_sim::trace::{
@@ -167,6 +167,26 @@ fn whoever_interrupts_gets_no_sample() {
     assert!(told > 100_000 && told < 200_000, "{told}");
 }
 
+/// Days are those of the whole trace, to the marks of the sample.
+#[test]
+fn days_are_those_of_the_whole_trace() {
+    let requests: Vec<Owned> = (0..200_000_u64)
+        .map(|n| (n * 7919 % 20_000, Op::Read, Some(100), Some(n * 3_000_000), 5))
+        .collect();
+    let whole = build(&requests, None);
+    let sample = whole.sample(sampling(0.4, 3)).unwrap();
+    let windows = Windows::whole_days(&whole, 0).unwrap();
+    assert_eq!(windows, Windows::Days(6));
+    let options = Options { windows, ..Options::new(Accounting::Objects) };
+    let (truth, estimate) =
+        (run(&whole, "lru", 15_000, &options), run(&sample, "lru", 15_000, &options));
+    for (truth, estimate) in truth.windows.iter().zip(&estimate.windows) {
+        assert!(truth.reads().abs_diff(estimate.reads()) <= 64, "{truth:?} {estimate:?}");
+    }
+    assert_eq!(estimate.windows.len(), 6);
+    assert_eq!(truth.counts.reads(), estimate.counts.reads());
+}
+
 /// The warm-up and the windows are places in the whole trace.
 #[test]
 fn parts_are_those_of_the_whole_trace() {
@@ -177,7 +197,7 @@ fn parts_are_those_of_the_whole_trace() {
     for operations in [Operations::AsTheyAre, Operations::AllReads] {
         let options = Options {
             warmup: Warmup::Percent(25.0),
-            windows: 8,
+            windows: Windows::Equal(8),
             operations,
             ..Options::new(Accounting::Objects)
         };

@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use haypile_sim::Trace;
 use haypile_sim::simulate::{
     Accounting, Cell, Contender, Counts, Monitor, Options, Outcome, SimulateError, Sweep, Warmup,
+    Windows, simulate,
 };
-use haypile_sim::trace::Op;
+use haypile_sim::trace::{BuildOptions, Key, Op, Request, Sink, TraceBuilder};
 use parking_lot::Mutex;
 
 use support::simulation::{pattern, reads_of, redis_build, run, run_in, trace_of};
@@ -22,7 +23,7 @@ fn sweep(jobs: usize) -> Sweep {
         capacities: vec![300, 10, 100],
         options: Options {
             warmup: Warmup::Percent(10.0),
-            windows: 7,
+            windows: Windows::Equal(7),
             ..Options::new(Accounting::Objects)
         },
         jobs,
@@ -150,7 +151,8 @@ fn windows_add_up() {
         (10, Warmup::Percent(33.3)),
         (100_000, Warmup::None),
     ] {
-        let options = Options { windows, warmup, ..Options::new(Accounting::Bytes) };
+        let options =
+            Options { windows: Windows::Equal(windows), warmup, ..Options::new(Accounting::Bytes) };
         for contender in ["lru", "slru", "belady"] {
             let outcome = run(&trace, contender, 3_000_000, &options);
             assert_eq!(outcome.windows.len(), windows);
@@ -158,6 +160,50 @@ fn windows_add_up() {
             assert_eq!(rest, Counts::default(), "{contender}");
         }
     }
+}
+
+/// Requests at these times, in microseconds, for keys that come again.
+fn at_times(times: &[u64]) -> Trace {
+    let mut builder = TraceBuilder::new(BuildOptions::default());
+    for (at, time_us) in times.iter().enumerate() {
+        let key = Key::Number(at as u64 % 5);
+        builder.push(Request { time_us: Some(*time_us), ..Request::read(key) }).unwrap();
+    }
+    builder.finish().unwrap()
+}
+
+#[test]
+fn days_begin_with_the_first_request() {
+    const HOUR_US: u64 = 3_600_000_000;
+    let reads = |trace: &Trace, windows, warmup| {
+        let options = Options { windows, warmup, ..Options::new(Accounting::Objects) };
+        let outcome = run(trace, "lru", 3, &options);
+        let reads: Vec<u64> = outcome.windows.iter().map(Counts::reads).collect();
+        assert_eq!(reads.iter().sum::<u64>(), outcome.counts.reads());
+        reads
+    };
+    // From seven o'clock on: two whole days, and some hours that count with the second.
+    let hours = [7, 8, 20, 30, 31, 32, 54, 55, 56, 60];
+    let trace = at_times(&hours.map(|hour| hour * HOUR_US));
+    let days = Windows::whole_days(&trace, 0).unwrap();
+    assert_eq!(days, Windows::Days(2));
+    assert_eq!(reads(&trace, days, Warmup::None), [4, 6]);
+    assert_eq!(Windows::whole_days(&trace, 4), Some(Windows::Days(1)));
+    assert_eq!(reads(&trace, Windows::Days(2), Warmup::Requests(4)), [3, 3]);
+    // A day without requests, and times that go back.
+    assert_eq!(reads(&trace, Windows::Days(4), Warmup::None), [4, 3, 3, 0]);
+    let backwards = at_times(&[50, 49, 30, 20, 10, 40, 5, 90].map(|hour| hour * HOUR_US));
+    let all = reads(&backwards, Windows::Days(9), Warmup::None);
+    assert_eq!((all.len(), all.iter().sum::<u64>()), (9, 8));
+    let error = simulate(
+        &trace_of(&[(1, Op::Read, 1)]),
+        &"lru".parse().unwrap(),
+        1,
+        &Options { windows: Windows::Days(2), ..Options::new(Accounting::Objects) },
+        &mut |_| ControlFlow::Continue(()),
+    );
+    assert!(matches!(error, Err(SimulateError::NoDays)));
+    assert_eq!(Windows::whole_days(&trace_of(&[(1, Op::Read, 1)]), 0), None);
 }
 
 fn error(trace: &Trace, change: impl Fn(&mut Sweep)) -> SimulateError {
@@ -211,7 +257,7 @@ fn what_cannot_be_simulated_is_an_error_that_says_so() {
 fn a_trace_without_requests_gives_zeros() {
     let trace = reads_of(&[]);
     for contender in ["lru", "s3fifo", "belady", "belady:decline=1"] {
-        let options = Options { windows: 3, ..Options::new(Accounting::Objects) };
+        let options = Options { windows: Windows::Equal(3), ..Options::new(Accounting::Objects) };
         let outcome = run(&trace, contender, 1, &options);
         assert_eq!(outcome.counts, Counts::default());
         assert!(outcome.counts.hit_ratio().abs() < f64::MIN_POSITIVE);

@@ -158,6 +158,27 @@ pub(crate) enum SampleArgument {
     Keys(u32),
 }
 
+/// The parts of a trace whose hit ratios are printed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum WindowsArgument {
+    /// This number of parts with equally many requests.
+    Equal(NonZeroUsize),
+    /// Days, by the times of the requests.
+    Days,
+}
+
+impl FromStr for WindowsArgument {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        match text.parse() {
+            Ok(count) => Ok(Self::Equal(count)),
+            Err(_) if text == "days" => Ok(Self::Days),
+            Err(_) => bail!("write a number of parts, at least 1, or days"),
+        }
+    }
+}
+
 /// Smallest number of keys of a sample that is stated as such.
 const MIN_KEYS: u32 = MIN_SAMPLED_KEYS + 1;
 

@@ -1,4 +1,4 @@
-//! Samples on the command line: one sample from every form of a trace, in every command.
+//! Parts of traces on the command line: one sample from every form of a trace, in every command, and days.
 
 use std::fs;
 
@@ -131,4 +131,13 @@ fn a_sample_has_the_number_of_keys_that_was_asked_for() {
     assert!(twice.contains("standard input can be read only once"), "{twice}");
     let packed = fail(&["advise", "/dev/null", "--sample", "12000"]);
     assert!(packed.contains("/dev/null"), "{packed}");
+}
+
+#[test]
+fn hit_ratios_over_time_may_be_those_of_days() {
+    let log = "time,key\n0,a\n10,a\n86399,a\n86400,b\n90000,b\n180000,a\n";
+    let days = ["simulate", "-", "--policy", "lru", "--objects", "2", "--windows", "days"];
+    let text = print_with_input(&days, log.as_bytes());
+    let over_time = text.split_once("Hit ratio over time on standard input\n").unwrap().1;
+    assert_eq!(over_time.trim_end(), "Day     lru 2\n1 of 2  0.667\n2 of 2  0.667");
 }

@@ -5,7 +5,7 @@
 
 use haypile_number::grouped;
 
-use super::{Advice, Choice, Goal, Growth, RollingTest, WINDOWS};
+use super::{Advice, Choice, Goal, Growth, RollingTest};
 
 /// Evictions per entry below which a trace says little about a cache of that size.
 const FEW_TURNOVERS: f64 = 1.0;
@@ -64,21 +64,24 @@ impl Advice {
         let regrets: Vec<f64> = choice.rolling.iter().map(RollingTest::regret).collect();
         if regrets.len() < FEW_TESTS {
             doubts.push(format!(
-                "only {} of {WINDOWS} parts of the trace have reads",
-                regrets.len() + usize::from(self.reads > 0)
+                "only {} of {} parts of the trace have reads",
+                regrets.len() + usize::from(self.reads > 0),
+                self.windows.count()
             ));
         }
         let last = mean(&regrets[regrets.len().saturating_sub(LAST)..]);
         let largest = regrets.iter().copied().fold(0.0, f64::max);
         let worst = choice.rolling.iter().find(|test| test.regret() >= largest);
         let all = mean(&regrets);
+        let part = self.part();
         let differs = all.max(last) > LITTLE || largest > LITTLE_ONCE;
         if let Some(worst) = worst.filter(|_| differs) {
             doubts.push(format!(
-                "chosen on the beginning of the trace, a policy was {:.1} points behind the best of the next tenth on average, \
-                 and {:.1} in part {} ({} behind {})",
+                "chosen on the beginning of the trace, a policy was {:.1} points behind the best of the next {part} on average, \
+                 and {:.1} {} {} ({} behind {})",
                 100.0 * all,
                 100.0 * largest,
+                if self.has_days() { "on day" } else { "in part" },
                 worst.part,
                 worst.policy,
                 worst.best,
@@ -91,7 +94,7 @@ impl Advice {
         };
         if level == Level::Very {
             doubts.push(format!(
-                "chosen on its beginning, a policy was {:.1} points behind the best of the next tenth on average, and {:.1} at most \
+                "chosen on its beginning, a policy was {:.1} points behind the best of the next {part} on average, and {:.1} at most \
                  ({} tests)",
                 100.0 * all,
                 100.0 * largest,

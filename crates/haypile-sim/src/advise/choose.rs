@@ -10,7 +10,8 @@ use super::{AdviceTable, Choice, Lead, MoreBytes, PolicyTried, SizeTried};
 use crate::Trace;
 use crate::curve::LruCurve;
 use crate::simulate::{
-    Accounting, Contender, Counts, Goal, Monitor, Options, Outcome, SimulateError, simulate,
+    Accounting, Contender, Counts, Goal, Monitor, Options, Outcome, SimulateError, Windows,
+    simulate,
 };
 
 /// Number of sizes to try, each twice the previous one.
@@ -209,7 +210,7 @@ impl AdviceTable<'_> {
 
         // With entries of different weights Belady's is not the optimum, and can be behind others.
         let belady = Contender::Belady { may_decline: true };
-        let options = Options { windows: 0, ..self.sweep.options };
+        let options = Options { windows: Windows::default(), ..self.sweep.options };
         // It knows the reads of the future, and not their costs.
         let optimum_hits = if options.ttl.applies_to(trace) || self.goal != Goal::Reads {
             None

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use haypile_number::{printed_place, printed_size};
 
 use crate::Trace;
-use crate::simulate::{Accounting, Contender, Counts, Monitor, Options, SimulateError, simulate};
+use crate::simulate::{
+    Accounting, Contender, Counts, Monitor, Options, SimulateError, Windows, simulate,
+};
 
 /// The part of the first guess by which the search begins to move.
 const FIRST_STEP: u64 = 500;
@@ -45,7 +47,7 @@ impl<'a> LruSearch<'a> {
         monitor: &'a dyn Monitor,
         range: (u64, u64),
     ) -> Self {
-        let options = Options { windows: 0, ..*options };
+        let options = Options { windows: Windows::default(), ..*options };
         Self { trace, options, monitor, range, known: BTreeMap::new() }
     }
 

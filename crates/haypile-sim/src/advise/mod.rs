@@ -17,7 +17,7 @@ use crate::Trace;
 use crate::curve::LruCurve;
 use crate::simulate::{
     Accounting, Cell, Contender, Goal, Monitor, Operations, Options, OtherReading, Outcome,
-    SimulateError, SizeRule, Sweep, TtlRule, Warmup, least_capacity, other_reading,
+    SimulateError, SizeRule, Sweep, TtlRule, Warmup, Windows, least_capacity, other_reading,
 };
 use crate::trace::SampledTrace;
 use choose::{Grid, check_budget, size_range};
@@ -30,6 +30,9 @@ pub use rolling::RollingTest;
 
 /// Parts of the trace in each of which the choice is compared with LRU.
 const WINDOWS: usize = 10;
+
+/// Days from which on a trace is divided into days: fewer make fewer tests than a certainty needs.
+const MIN_DAYS: usize = 6;
 
 /// A question for advice on which cache to use: budget, policies and the way to read the trace.
 #[derive(Clone, Debug)]
@@ -232,6 +235,8 @@ pub struct Advice {
     pub accounting: Accounting,
     /// The quantity by which caches were compared: reads that hit, their bytes, or the cost of misses.
     pub by: Goal,
+    /// The parts of the trace, after the warm-up, in which caches are compared over time: days from six of them on, or else tenths.
+    pub windows: Windows,
     /// The smallest cache size at which LRU has every hit that is possible, so that a larger cache gains nothing; in
     /// bytes or objects.
     pub holds_everything: u64,
@@ -322,7 +327,7 @@ fn advice(
         operations: question.operations,
         sizes: question.sizes,
         ttl: question.ttl,
-        windows: WINDOWS,
+        windows: windows(trace, question.warmup.requests(trace.whole_requests())?),
         shards: question.shards,
     };
     let mut progress = |requests| monitor.advance(requests);
@@ -371,6 +376,7 @@ fn advice(
         sample: trace.sampled(),
         accounting,
         by: question.goal,
+        windows: options.windows,
         holds_everything,
         best_possible: ratio(unbounded.reads() - unbounded.cold_misses, unbounded.reads()),
         sizes,
@@ -396,6 +402,12 @@ fn advice(
     let mut progress = |requests| monitor.advance(requests);
     advice.other_reading = other_reading(trace, simulated, &options, counts, &mut progress)?;
     Ok(advice)
+}
+
+/// Returns the parts in which caches are compared over time: days, if there are enough, or else tenths.
+fn windows(trace: &Trace, warmup: u64) -> Windows {
+    let days = Windows::whole_days(trace, warmup).filter(|days| days.count() >= MIN_DAYS);
+    days.unwrap_or(Windows::Equal(WINDOWS))
 }
 
 /// Returns the outcomes of a complete sweep.

@@ -7,7 +7,7 @@ use haypile_policy::rules::memory::default_shards;
 
 use super::choose::WORTH_A_CACHE;
 use super::{Advice, Certainty, Choice, Lead, Level};
-use crate::simulate::{Accounting, Goal};
+use crate::simulate::{Accounting, Goal, Windows};
 
 /// A lead over LRU that is one.
 const NOTICEABLE: f64 = 0.005;
@@ -115,8 +115,9 @@ impl Advice {
         }
         write!(
             f,
-            "{} first tenth, {}, has {}, and the last, with a warm one, {}. ",
+            "{} first {}, {}, has {}, and the last, with a warm one, {}. ",
             if choice.more_bytes.is_some() { "The" } else { "the" },
+            self.part(),
             if self.warmup > 0 {
                 "with the cache that was warmed up"
             } else {
@@ -176,13 +177,13 @@ impl Advice {
             None => write!(f, "nothing beats LRU here")?,
             Some(lead) if lead.difference > NOTICEABLE => {
                 let verb = if self.by == Goal::Reads { "hits" } else { "saves" };
-                write!(f, "LRU {verb} {} less ({})", points(lead.difference), spread(lead))?;
+                write!(f, "LRU {verb} {} less ({})", points(lead.difference), self.spread(lead))?;
             }
             Some(lead) if lead.least == 0.0 && lead.most == 0.0 => {
                 write!(f, "LRU does as well")?;
             }
             Some(lead) => {
-                write!(f, "LRU does about as well ({})", spread(lead))?;
+                write!(f, "LRU does about as well ({})", self.spread(lead))?;
             }
         }
         match choice.lru_needs {
@@ -216,6 +217,27 @@ impl Advice {
         )
     }
 
+    /// Whether the parts of the trace are days.
+    pub(super) fn has_days(&self) -> bool {
+        matches!(self.windows, Windows::Days(_))
+    }
+
+    /// Returns the word for a part of the trace.
+    pub(super) fn part(&self) -> &'static str {
+        if self.has_days() { "day" } else { "tenth" }
+    }
+
+    fn spread(&self, lead: &Lead) -> String {
+        format!(
+            "{:+.1} to {:+.1} points in {}s of the trace, ahead in {} of {}",
+            lead.least * 100.0,
+            lead.most * 100.0,
+            self.part(),
+            lead.ahead,
+            lead.windows
+        )
+    }
+
     /// Returns the unit of the goal, of which the points are shares.
     fn unit(&self) -> &'static str {
         match self.by {
@@ -234,16 +256,6 @@ impl Advice {
         let is_readable = exact.ends_with('B') && exact.len() <= READABLE;
         if is_readable { exact } else { bytes(capacity) }
     }
-}
-
-fn spread(lead: &Lead) -> String {
-    format!(
-        "{:+.1} to {:+.1} points in tenths of the trace, ahead in {} of {}",
-        lead.least * 100.0,
-        lead.most * 100.0,
-        lead.ahead,
-        lead.windows
-    )
 }
 
 /// A gain or a loss. Not every policy gains from more space; less than nothing is nothing here.

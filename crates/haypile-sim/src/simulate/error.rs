@@ -18,6 +18,11 @@ pub enum SimulateError {
          example 160, or normal:mean=10000,sd=512)"
     )]
     NoSizesForCost,
+    /// Days were asked for and the trace has no times.
+    #[error(
+        "the trace has no times, so that it cannot be divided into days; state a number of windows"
+    )]
+    NoDays,
     /// The costs that the trace states were asked for, and it states none.
     #[error(
         "the trace states no costs of misses: they come from a recording, a column cost in CSV, or a log with the time that the \

@@ -19,6 +19,7 @@ mod run;
 mod size_rule;
 mod sweep;
 mod whole;
+mod windows;
 
 pub use accounting::{Accounting, RELSTORAGE_VALUE_LIMIT_BYTES, footprint};
 pub use cost::{BadMissCost, Goal, MissCost};
@@ -35,3 +36,4 @@ pub use size_rule::{SizeRule, changed_reads};
 pub use sweep::{Cell, Monitor, Sweep};
 pub(crate) use whole::check_sample;
 pub use whole::{MIN_SAMPLED_ENTRIES, MIN_SAMPLED_KEYS, least_capacity};
+pub use windows::Windows;

@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 
 use haypile_number::ratio;
 
-use super::{Contender, Counts, Options, SimulateError, SizeRule, changed_reads, simulate};
+use super::{
+    Contender, Counts, Options, SimulateError, SizeRule, Windows, changed_reads, simulate,
+};
 use crate::Trace;
 
 /// Difference of hit ratios above which it matters how sizes that change are read.
@@ -57,7 +59,7 @@ pub fn other_reading(
         SizeRule::First | SizeRule::Last => SizeRule::Changed,
         SizeRule::Changed => SizeRule::Last,
     };
-    let other = Options { sizes: other_sizes, windows: 0, ..*options };
+    let other = Options { sizes: other_sizes, windows: Windows::default(), ..*options };
     let Some(outcome) = simulate(trace, contender, capacity, &other, progress)? else {
         return Ok(None);
     };

@@ -17,7 +17,8 @@ use super::engine::EngineCache;
 use super::expiry::{Expiries, TtlRule};
 use super::file::FileDriver;
 use super::size_rule::{RuledSizes, SizeRule};
-use super::whole::{Scale, check_sample};
+use super::whole::{Edge, Scale, check_sample};
+use super::windows::{Windows, days};
 use super::{Accounting, Counts, Driver, SimulateError};
 use crate::Trace;
 use crate::trace::Op;
@@ -140,8 +141,8 @@ pub struct Options {
     /// The rule for the lifetime (TTL) of entries in the cache: as the trace states, a TTL where it states none, or no
     /// expiry.
     pub ttl: TtlRule,
-    /// Number of equal parts of the trace whose hits, misses and so on are also counted separately; 0 for none.
-    pub windows: usize,
+    /// The parts of the trace whose hits, misses and so on are also counted separately.
+    pub windows: Windows,
     /// The number of shards of a simulated `memory` store, with [`Accounting::Engine`]; `None` for
     /// the store's default at this size on this machine.
     pub shards: Option<usize>,
@@ -157,7 +158,7 @@ impl Options {
             operations: Operations::default(),
             sizes: SizeRule::default(),
             ttl: TtlRule::default(),
-            windows: 0,
+            windows: Windows::default(),
             shards: None,
         }
     }
@@ -311,7 +312,7 @@ struct Run<'a> {
     operations: Operations,
     sizes: RuledSizes<'a>,
     expiries: Option<Expiries<'a>>,
-    windows: usize,
+    windows: Windows,
     progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
 }
 
@@ -339,6 +340,9 @@ impl<'a> Run<'a> {
         }
         if matches!(options.ttl, TtlRule::Otherwise(_)) && trace.times_us().is_none() {
             return Err(SimulateError::NoTimes);
+        }
+        if matches!(options.windows, Windows::Days(_)) && trace.times_us().is_none() {
+            return Err(SimulateError::NoDays);
         }
         check_sample(trace)?;
         Ok(Self {
@@ -403,18 +407,16 @@ impl<'a> Run<'a> {
 
     fn run<C: Cached>(mut self, mut cache: C) -> Option<Outcome> {
         let start = clock_gettime(ClockId::ThreadCPUTime);
-        let (warmup, requests) = (self.warmup_requests, self.trace.whole_requests());
-        let warm = self.scale.edge(warmup);
+        let warm = self.scale.edge(self.warmup_requests);
         self.run_part(&mut cache, 0..warm.at)?;
         *cache.counts() = Counts::default();
-        let parts = self.windows.max(1) as u64;
-        let mut windows = Vec::with_capacity(self.windows);
+        let has_windows = self.windows.count() > 0;
+        let mut windows = Vec::with_capacity(self.windows.count());
         let (mut before, mut from) = (Counts::default(), warm);
-        for part in 1..=parts {
-            let to = self.scale.edge(warmup + part_of(requests - warmup, part, parts));
+        for to in self.edges(&warm) {
             self.run_part(&mut cache, from.at..to.at)?;
             let now = *cache.counts();
-            if self.windows > 0 {
+            if has_windows {
                 windows.push(self.scale.counts(now - before, &from, &to));
             }
             (before, from) = (now, to);
@@ -430,6 +432,25 @@ impl<'a> Run<'a> {
             metadata_bytes: self.trace.scaled_up(cache.metadata_bytes() as u64),
             cpu: Duration::try_from(end - start).unwrap_or_default(),
         })
+    }
+
+    /// Returns the ends of the windows: at least that of the trace.
+    fn edges(&self, warm: &Edge) -> Vec<Edge> {
+        let (warmup, requests) = (self.warmup_requests, self.trace.whole_requests());
+        match (self.windows, self.trace.times_us()) {
+            (Windows::Days(count), Some(times)) => {
+                let begins = days(times, warm.at, count).into_iter();
+                // Of a sample, a day may begin before the mark at which the warm-up ends.
+                let edge = |at| Some(self.scale.edge_at(at)).filter(|edge| edge.at >= warm.at);
+                let edges = begins.map(|at| edge(at).unwrap_or(*warm));
+                edges.chain([self.scale.edge(requests)]).collect()
+            }
+            (windows, _) => {
+                let parts = windows.count().max(1) as u64;
+                let end = |part| warmup + part_of(requests - warmup, part, parts);
+                (1..=parts).map(|part| self.scale.edge(end(part))).collect()
+            }
+        }
     }
 
     fn run_part<C: Cached>(&mut self, cache: &mut C, part: Range<usize>) -> Option<()> {

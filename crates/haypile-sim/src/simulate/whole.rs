@@ -87,6 +87,15 @@ impl<'a> Scale<'a> {
         Edge { at: usize::try_from(mark.sampled).expect("a place in memory"), mark }
     }
 
+    /// Returns the boundary before request number `at` of the simulated trace; for a sample, the nearest one with known totals.
+    pub(super) fn edge_at(&self, at: usize) -> Edge {
+        let mark = match &self.sample {
+            Some(sample) => sample.mark_at(at as u64),
+            None => Mark { sampled: at as u64, ..Mark::default() },
+        };
+        Edge { at: usize::try_from(mark.sampled).expect("a place in memory"), mark }
+    }
+
     /// Scales the hits, misses and so on of a sample between two boundaries to estimates for the whole trace; counts of
     /// a whole trace stay the same.
     pub(super) fn counts(&self, counts: Counts, from: &Edge, to: &Edge) -> Counts {

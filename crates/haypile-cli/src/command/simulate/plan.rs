@@ -7,10 +7,10 @@ use haypile_sim::Trace;
 use haypile_sim::curve::LruCurve;
 use haypile_sim::simulate::{
     Accounting, Contender, MissCost, Operations, Options, SizeRule, Sweep, TtlRule, Warmup,
-    footprint, least_capacity,
+    Windows, footprint, least_capacity,
 };
 
-use crate::args::{CapacityArgument, Part, Simulate};
+use crate::args::{CapacityArgument, Part, Simulate, WindowsArgument};
 use crate::input::Wanted;
 
 /// Default policies.
@@ -47,7 +47,7 @@ pub(crate) struct SimulationPlan {
     accounting: Option<Accounting>,
     warmup: Warmup,
     miss_cost: Option<MissCost>,
-    windows: usize,
+    windows: Option<WindowsArgument>,
     operations: Operations,
     ttl: TtlRule,
     jobs: usize,
@@ -111,7 +111,7 @@ impl SimulationPlan {
             accounting,
             warmup: arguments.simulating.warmup,
             miss_cost: arguments.simulating.miss_cost,
-            windows: arguments.windows.map_or(0, NonZeroUsize::get),
+            windows: arguments.windows,
             operations: arguments.simulating.operations(),
             ttl: arguments.simulating.ttl(),
             jobs: arguments.simulating.jobs(),
@@ -144,6 +144,21 @@ impl SimulationPlan {
     /// Returns the number of miss-ratio curves to plot for each trace.
     pub(crate) fn curves(&self) -> usize {
         self.contenders.len() + usize::from(self.has_lru_curve)
+    }
+
+    /// Returns the parts of a trace that are counted separately too: no more than it has requests, or its days. Without times it has
+    /// none, which the simulation refuses.
+    fn windows(&self, trace: &Trace) -> Windows {
+        match self.windows {
+            None => Windows::default(),
+            Some(WindowsArgument::Equal(count)) => {
+                Windows::Equal(count.get().min(trace.requests()))
+            }
+            Some(WindowsArgument::Days) => {
+                let warmup = self.warmup.requests(trace.whole_requests()).unwrap_or(0);
+                Windows::whole_days(trace, warmup).unwrap_or(Windows::Days(1))
+            }
+        }
     }
 
     /// Returns the form in which traces are read: with the next use of each key, if a policy needs it.
@@ -199,7 +214,7 @@ impl SimulationPlan {
                 operations: self.operations,
                 sizes,
                 ttl: self.ttl,
-                windows: self.windows.min(trace.requests()),
+                windows: self.windows(trace),
                 shards: self.shards,
             },
             jobs: self.jobs,

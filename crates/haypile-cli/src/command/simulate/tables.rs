@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use haypile_sim::simulate::{Accounting, Cell, Contender, Outcome};
+use haypile_sim::simulate::{Accounting, Cell, Contender, Outcome, Windows};
 
 use super::{Results, details};
 use crate::command::reading::other_reading;
@@ -45,14 +45,15 @@ pub(crate) fn text(results: &[Results], details: bool, all: bool) -> String {
 
 /// Appends the hit ratios of the parts of a trace, if they were asked for: a row for each part, a column for each simulation.
 fn over_time(text: &mut String, one: &Results) {
-    let windows = one.sweep.options.windows;
+    let windows = one.sweep.options.windows.count();
+    let is_days = matches!(one.sweep.options.windows, Windows::Days(_));
     let finished = one.cells.iter().filter_map(|cell| Some((cell, cell.outcome.as_ref()?)));
     let finished: Vec<(&Cell, &Outcome)> = finished.collect();
     if windows == 0 || finished.is_empty() {
         return;
     }
     let _ = write!(text, "\nHit ratio over time on {}\n", one.name);
-    let mut header = vec!["Part".to_owned()];
+    let mut header = vec![if is_days { "Day" } else { "Part" }.to_owned()];
     header.extend(finished.iter().map(|(cell, outcome)| {
         let contender = &one.sweep.contenders[cell.contender];
         format!("{contender} {}", capacity(one.accounting, outcome.capacity))

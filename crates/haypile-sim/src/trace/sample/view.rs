@@ -143,6 +143,22 @@ impl<'a> Sample<'a> {
         }
     }
 
+    /// Returns the recorded position of the sample with at least `sampled` of its requests before it.
+    pub(crate) fn mark_at(&self, sampled: u64) -> Mark {
+        let marks = self.marks.len() / MARK_WORDS;
+        let mark = |at: usize| Mark::of(&self.marks[at * MARK_WORDS..]);
+        let (mut low, mut high) = (0, marks - 1);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if mark(middle).sampled < sampled {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        if sampled == 0 { Mark::default() } else { mark(low) }
+    }
+
     /// Returns the words of the sample's column, changed for a trace of whose reads a share became writes, or whose
     /// whole trace's sizes are no longer known.
     pub(in crate::trace) fn words_with(&self, written_share: f64, knows_bytes: bool) -> Vec<U64> {
