@@ -1,13 +1,15 @@
 //! A test of advice: for each trace, cut and budget, a row with its certainty and its regret.
 //!
-//! `cargo run --release -p haypile-sim --example calibrate_advice -- [bytes] [FORMAT=]TRACE...`
+//! `cargo run --release -p haypile-sim --example calibrate_advice -- [bytes|cost] [FORMAT=]TRACE...`
 //!
 //! `advise` reads a part of the trace. The regret is that of the part after it, which it has not seen: the hit ratio of the
 //! best of all policies that may be advised, minus that of the advised one, each at the advised size and warmed by the part
 //! that `advise` has read. The regrets of the rolling tests, on which the certainty rests, come last, with the best hit ratio in each.
 //! Entries are counted in objects. After the word `bytes`, entries weigh their bytes and caches are judged by the bytes that
 //! hits save, as by `advise --by bytes`: budgets are bytes, and all ratios are byte hit ratios. The column `sizes` says where
-//! the trace has none: a key has then one between 64 bytes and 64 KiB, uniform in its logarithm, by a hash of its number. A policy's own hash seed is that of the simulation.
+//! the trace has none: a key has then one between 64 bytes and 64 KiB, uniform in its logarithm, by a hash of its number. After the word `cost`, entries are counted in objects, and caches are judged by the
+//! cost that hits save, as by `advise --by cost`: a key has one between .1 ms and 1 s, drawn likewise, and all ratios are shares of it. A
+//! policy's own hash seed is that of the simulation.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "rows go to standard output")]
 
@@ -20,7 +22,7 @@ use std::ops::{ControlFlow, Range};
 
 use haypile_sim::Trace;
 use haypile_sim::advise::{Question, advise};
-use haypile_sim::simulate::{Accounting, Contender, Goal, Options, Warmup, simulate};
+use haypile_sim::simulate::{Accounting, Contender, Goal, MissCost, Options, Warmup, simulate};
 use haypile_sim::trace::{BuildOptions, Op, Request, Sink, TraceBuilder};
 use support::named_trace;
 
@@ -35,8 +37,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         "trace,requests,keys,from,cut,end,sizes,budget,policy,level,hit_ratio,best,best_hit_ratio,regret,rolling,parts"
     );
     let mut arguments = env::args().skip(1).peekable();
-    let (goal, accounting) = match arguments.next_if_eq("bytes") {
-        Some(_) => (Goal::Bytes, Accounting::Bytes),
+    let word = arguments.next_if(|word| word == "bytes" || word == "cost");
+    let (goal, accounting) = match word.as_deref() {
+        Some("bytes") => (Goal::Bytes, Accounting::Bytes),
+        Some(_) => (Goal::Cost(MissCost::OfTrace), Accounting::Objects),
         None => (Goal::Reads, Accounting::Objects),
     };
     for argument in arguments {
@@ -83,7 +87,8 @@ fn room(trace: &Trace) -> u64 {
     last.values().sum()
 }
 
-/// Returns a trace of these requests of another one, without their times, and with sizes only if entries weigh their bytes.
+/// Returns a trace of these requests of another one, without their times, with sizes only if entries weigh their bytes, and with
+/// generated costs.
 fn part(
     trace: &Trace,
     requests: Range<usize>,
@@ -95,7 +100,7 @@ fn part(
         let size_bytes = match trace.sizes() {
             _ if accounting == Accounting::Objects => None,
             Some(sizes) => Some(u64::from(sizes[at].get())),
-            None => Some(generated_size(id)),
+            None => Some(generated(id, 0x9e37_79b9_7f4a_7c15, 64.0, 1_024.0)),
         };
         builder.push(Request {
             key: trace.key(id),
@@ -103,19 +108,19 @@ fn part(
             op: trace.ops().map_or(Op::Read, |ops| Op::from_number(ops[at])),
             time_us: None,
             ttl_us: None,
-            cost_ns: None,
+            cost_ns: Some(generated(id, 0xd1b5_4a32_d192_ed03, 1e5, 1e4)),
         })?;
     }
     Ok(builder.finish()?)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "64 to 65,536")]
-/// Returns the size of a key's value, in bytes, for traces without sizes: 64 bytes to 64 KiB, uniform in its logarithm.
-fn generated_size(id: u32) -> u64 {
-    // Fibonacci hashing: neighbours, which are often used together, are far apart in size.
-    let hash = u64::from(id + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
+/// Returns a quantity of a key, from `least` to `times` as much, uniform in its logarithm.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "64 to 1e9")]
+fn generated(id: u32, multiplier: u64, least: f64, times: f64) -> u64 {
+    // Fibonacci hashing: neighbours, which are often used together, are far apart.
+    let hash = u64::from(id + 1).wrapping_mul(multiplier) >> 11;
     let fraction = hash as f64 / (1_u64 << 53) as f64;
-    (64.0 * 1024_f64.powf(fraction)) as u64
+    (least * times.powf(fraction)) as u64
 }
 
 fn row(
