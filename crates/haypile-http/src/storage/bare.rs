@@ -4,6 +4,16 @@
 //! Each miss writes one, so that an invalidation reaches the response on its way, and a target that is not
 //! cacheable keeps it, with its outcome. There may be far more of these targets than pages that are worth
 //! their room.
+//!
+//! - **In a file**, the entries of targets without a request on its way are 65,536 at most, and take one hundredth of
+//!   the file at most, over all of its processes and those that have ended: the [`register`](super::register) in the
+//!   file has them. Of those whose hashes lead to the same line of it, the oldest goes first, so that a few are deleted
+//!   before the register is full.
+//! - **In other stores** each process keeps the same number for itself, the oldest of which goes first. Memory belongs
+//!   to one process; servers evict what is not read.
+//! - **Entries of requests on their way** are bounded in each process: one hundredth of the store, but at least 1,024. A
+//!   process that is killed leaves those of its requests, until their lifetime of an hour is over or the store evicts
+//!   what nobody reads.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,8 +21,10 @@ use haypile::Store;
 use parking_lot::Mutex;
 
 use super::hash_key;
+use super::register::Register;
 
-/// The most targets without a response whose entries one process keeps.
+/// The most targets without a response whose entries are kept: by all processes of a file together, or by each process
+/// of another store.
 const MOST_TARGETS: usize = 64 << 10;
 /// The part of a store that their entries may take: one hundredth.
 const SHARE: u64 = 100;
@@ -20,11 +32,16 @@ const SHARE: u64 = 100;
 const LEAST_ON_THEIR_WAY: usize = 1_024;
 /// The approximate number of bytes that a store needs for an entry in addition to its value: for the key and the record.
 const RECORD_BYTES: u64 = 144;
+/// The length of the value of an entry whose outcome is known, in bytes.
+const KNOWN_BYTES: u64 = 60;
 
 /// The entries without responses that this process has written, the oldest of which are deleted when they are too many.
+///
+/// In a file, the entries of targets whose outcome is known are listed in the file instead, for all of its processes.
 #[derive(Debug)]
 pub(super) struct Bare {
     most_bytes: u64,
+    register: Option<Register>,
     listed: Mutex<Listed>,
 }
 
@@ -84,16 +101,23 @@ impl Listed {
 }
 
 impl Bare {
-    /// Creates the bound for a store of this capacity in bytes; `None` if that is unknown.
-    pub(super) fn new(capacity_bytes: Option<u64>) -> Self {
+    /// Creates the bound for a store of this capacity in bytes (`None` if that is unknown). `is_shared` says that other
+    /// processes keep entries in the store, those that have ended included, which count as well.
+    pub(super) fn new(capacity_bytes: Option<u64>, is_shared: bool) -> Self {
         let most_bytes = capacity_bytes.map_or(u64::MAX, |bytes| bytes / SHARE);
-        Self { most_bytes, listed: Mutex::default() }
+        let most = usize::try_from(most_bytes / (RECORD_BYTES + KNOWN_BYTES));
+        let most = most.map_or(MOST_TARGETS, |most| most.min(MOST_TARGETS));
+        let register = is_shared.then(|| Register::new(most));
+        Self { most_bytes, register, listed: Mutex::default() }
     }
 
     /// Records that the entry of a target, by the hash of its name, has this value now and no response, and deletes the
-    /// oldest such entries of this process if they are too many. `is_known` says that no request for the target is on
-    /// its way.
+    /// oldest such entries if they are too many. `is_known` says that no request for the target is on its way.
     pub(super) fn keep(&self, store: &dyn Store, hash: u128, value: Vec<u8>, is_known: bool) {
+        if let (Some(register), true) = (&self.register, is_known) {
+            self.forget(hash);
+            return register.add(store, hash, &value);
+        }
         let gone = {
             let mut listed = self.listed.lock();
             listed.insert(hash, is_known, value);
@@ -109,13 +133,10 @@ impl Bare {
 
     /// Records that the request for a target is over, whose entry got no response.
     pub(super) fn settle(&self, store: &dyn Store, hash: u128) {
-        let gone = {
-            let mut listed = self.listed.lock();
-            let Some(place) = listed.remove(hash) else { return };
-            listed.insert(hash, true, place.value);
-            self.overdue(&mut listed)
-        };
-        delete(store, gone);
+        let removed = self.listed.lock().remove(hash);
+        if let Some(place) = removed {
+            self.keep(store, hash, place.value, true);
+        }
     }
 
     /// Records that the entry of a target has a response now.
@@ -172,7 +193,7 @@ mod tests {
 
     #[test]
     fn the_oldest_of_too_many_are_deleted_unless_another_has_written_them() {
-        let (cache, bare) = (cache(), Bare::new(Some(100 * 10 * (RECORD_BYTES + 4))));
+        let (cache, bare) = (cache(), Bare::new(Some(100 * 10 * (RECORD_BYTES + 4)), false));
         for hash in 0..20 {
             write(&cache, hash, b"mine");
             if hash == 3 {
@@ -193,7 +214,7 @@ mod tests {
 
     #[test]
     fn those_on_their_way_stay_until_their_requests_are_over() {
-        let (cache, bare) = (cache(), Bare::new(Some(0)));
+        let (cache, bare) = (cache(), Bare::new(Some(0), false));
         let store = &**cache.store();
         for hash in 0..500 {
             write(&cache, hash, b"mine");
@@ -215,7 +236,7 @@ mod tests {
 
     #[test]
     fn in_a_store_of_unknown_size_their_number_is_bounded() {
-        let (cache, bare) = (cache(), Bare::new(None));
+        let (cache, bare) = (cache(), Bare::new(None, false));
         for hash in 0..MOST_TARGETS as u128 + 5 {
             bare.keep(&**cache.store(), hash, Vec::new(), true);
         }

@@ -18,6 +18,7 @@ mod purges;
 mod reader;
 mod recent;
 mod refresh;
+mod register;
 mod troubles;
 mod variants;
 mod write;
@@ -127,7 +128,8 @@ impl Storage {
         let calls = Arc::new(Semaphore::new(MOST_CALLS));
         let capacity_bytes = cache.store().limits().capacity_bytes;
         let refresh = Arc::new(Refresh::new(capacity_bytes));
-        let bare = Arc::new(Bare::new(capacity_bytes));
+        let is_shared = url.levels().iter().any(|level| level.scheme() == "file");
+        let bare = Arc::new(Bare::new(capacity_bytes, is_shared));
         let (rules, troubles) = (Arc::new(rules), Arc::default());
         let (cache, reader) = (cache.clone(), Reader::new(cache, &rules));
         Self { cache, reader, rules, is_local, is_none, calls, limit, troubles, refresh, bare }

@@ -10,6 +10,7 @@ mod herds;
 #[path = "../support/of_length.rs"]
 mod of_length;
 mod parts;
+mod processes;
 mod purges;
 mod replaced;
 mod stalled;
