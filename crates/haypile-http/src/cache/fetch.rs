@@ -100,12 +100,12 @@ impl Fetch {
     pub(super) async fn start(self, origin: impl Origin) -> Answered {
         let (answer, answered) = oneshot::channel();
         if self.parts.method == Method::GET {
-            tokio::spawn(on_heap(self.run(origin, answer)));
+            tokio::spawn(on_heap(|| self.run(origin, answer)));
         } else if self.leader.is_none() {
             return self.head(origin).await;
         } else {
             let head = async move { drop(answer.send(self.head(origin).await)) };
-            tokio::spawn(on_heap(head));
+            tokio::spawn(on_heap(|| head));
         }
         answered.await.unwrap_or_else(|_| Err("the request was given up".into()))
     }
@@ -118,7 +118,7 @@ impl Fetch {
         begun: Option<Begun>,
     ) -> Answered {
         let (answer, answered) = oneshot::channel();
-        tokio::spawn(on_heap(self.receive(origin, answer, received, begun)));
+        tokio::spawn(on_heap(|| self.receive(origin, answer, received, begun)));
         answered.await.unwrap_or_else(|_| Err("the request was given up".into()))
     }
 
@@ -312,7 +312,7 @@ impl Fetch {
         };
         let status = received.response.status;
         if is_conditional && status == StatusCode::NOT_MODIFIED {
-            return on_heap(self.not_modified(origin, answer, received, begun)).await;
+            return on_heap(|| self.not_modified(origin, answer, received, begun)).await;
         }
         if let Some(response) = self.serve_instead_of(status).await {
             self.origin_failed(begun, sent, Progress::Failed).await;
@@ -678,7 +678,7 @@ impl HttpCache {
         answer: oneshot::Sender<Answered>,
     ) {
         let (cache, request) = (self.clone(), Request::from_parts(parts.clone(), Body::empty()));
-        tokio::spawn(on_heap(async move {
+        tokio::spawn(on_heap(|| async move {
             let passed = cache.pass(origin, request, FAR_PART.into()).await;
             let _ = answer.send(passed.map_err(|failed| failed.error));
         }));

@@ -101,14 +101,14 @@ impl HttpCache {
             }
             let mut leader = None;
             // Hits are many: what others need lies on the heap, and not in the way.
-            match on_heap(self.wait(origin.clone(), &parts, &name, &asking, &missing)).await {
+            match on_heap(|| self.wait(origin.clone(), &parts, &name, &asking, &missing)).await {
                 Joined::Lead(first) => leader = Some(first),
                 Joined::Alone => {}
                 Joined::Answered(response) => return Ok(response),
                 Joined::Unanswered(error) => return Err(Failed::of(missing.why)(error.into())),
                 Joined::Part => {
                     let request = Request::from_parts(parts, Body::empty());
-                    return on_heap(self.pass(origin, request, FAR_PART.into())).await;
+                    return on_heap(|| self.pass(origin, request, FAR_PART.into())).await;
                 }
                 Joined::LookAgain => {
                     asking.has_waited(missing.generation());
@@ -123,7 +123,7 @@ impl HttpCache {
             }
             let why = missing.why;
             let fetch = self.fetch(parts, asking.directives, name, missing, leader);
-            return on_heap(fetch.start(origin)).await.map_err(Failed::of(why));
+            return on_heap(|| fetch.start(origin)).await.map_err(Failed::of(why));
         }
     }
 
@@ -349,7 +349,7 @@ impl HttpCache {
         let stale = Some(Stale { response, may_be_served_on_error: false });
         let missing = Missing { read, stale, why: Forwarded::Stale };
         let fetch = self.fetch(parts, directives, name.clone(), missing, Some(leader));
-        tokio::spawn(on_heap(async move {
+        tokio::spawn(on_heap(|| async move {
             // Only the stored response is of use.
             drop(fetch.start(origin).await);
         }));

@@ -188,7 +188,7 @@ impl Proxy {
             let (proxy, client) = (proxy.clone(), Arc::clone(&served));
             let socket = socket.clone();
             // On the heap: each idle connection would have room for it.
-            on_heap(async move {
+            on_heap(|| async move {
                 let origin_of = |host: &str| proxy.inner.origins.of(host);
                 let mut response = tokio::select! {
                     biased;
