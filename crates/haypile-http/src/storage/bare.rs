@@ -168,7 +168,7 @@ impl Bare {
 fn delete(store: &dyn Store, entries: Vec<(u128, Vec<u8>)>) {
     for (hash, value) in entries {
         // One that stays is one too many, and its lifetime is short.
-        let _ = store.compare_and_delete(hash_key(hash).as_bytes(), &value);
+        let _ = store.compare_and_delete(&hash_key(hash), &value);
     }
 }
 
@@ -183,12 +183,12 @@ mod tests {
     }
 
     fn write(cache: &Cache, hash: u128, value: &[u8]) {
-        let written = cache.store().set(hash_key(hash).as_bytes(), value, &SetOptions::set());
+        let written = cache.store().set(&hash_key(hash), value, &SetOptions::set());
         assert!(written.is_ok_and(Written::is_stored));
     }
 
     fn has(cache: &Cache, hash: u128) -> bool {
-        cache.store().contains(hash_key(hash).as_bytes()).expect("memory does not fail")
+        cache.store().contains(&hash_key(hash)).expect("memory does not fail")
     }
 
     #[test]

@@ -58,6 +58,14 @@ use crate::semantics::{Rules, Stored, Variant};
 /// fills 64 KiB, a segment of a small `file:` store and a fraction of a larger one.
 pub(crate) const CHUNK_BYTES: usize = 65_536 - 256;
 
+/// The begin of the keys of names.
+const KEY_BEGIN: &[u8] = b"http/";
+/// The length of the key of a name, in bytes.
+const KEY_BYTES: usize = KEY_BEGIN.len() + 32;
+
+/// The key of a name. It is not on the heap: each request makes one.
+type Key = [u8; KEY_BYTES];
+
 /// An entry that only says of which generation the next response has to be is not kept for longer.
 const LIFE_OF_EMPTY: Duration = Duration::from_hours(1);
 /// The calls of a store that may wait at the same time, each in a thread.
@@ -379,21 +387,21 @@ impl Storage {
         let (name, hash, bare) = (name.clone(), xxh3_128(name), Arc::clone(&self.bare));
         let written = self.call_in_turn(move |store| {
             let key = hash_key(hash);
-            if matches!(store.contains(key.as_bytes()), Ok(false)) {
+            if matches!(store.contains(&key), Ok(false)) {
                 return Some(false);
             }
             let stamp = read_purges(store).flatten().map(|purges| purges.stamp());
             let empty = format::encode(&Entry::empty(name, stamp.unwrap_or_default()));
             let options = SetOptions::set().with_ttl(LIFE_OF_EMPTY);
             let write = |value: Vec<u8>| {
-                let is_written = store.set(key.as_bytes(), &value, &options).is_ok();
+                let is_written = store.set(&key, &value, &options).is_ok();
                 if is_written {
                     bare.keep(store, hash, value, true);
                 }
                 is_written
             };
             // A store that is full still deletes.
-            let is_done = empty.is_some_and(write) || store.delete(key.as_bytes()).is_ok();
+            let is_done = empty.is_some_and(write) || store.delete(&key).is_ok();
             is_done.then_some(true)
         });
         written.await?
@@ -613,7 +621,7 @@ fn expire_entry(store: &dyn Store, reader: &Reader, bare: &Bare, name: &Bytes) -
     }
     let (value, options) = encoded(&entry, read.condition)?;
     let hash = xxh3_128(name);
-    let written = store.set(hash_key(hash).as_bytes(), &value, &options).ok()?;
+    let written = store.set(&hash_key(hash), &value, &options).ok()?;
     if !written.is_stored() {
         return None;
     }
@@ -631,15 +639,16 @@ fn encoded(entry: &Entry, condition: SetOptions) -> Option<(Vec<u8>, SetOptions)
 }
 
 /// Returns the key of a name: its hash, for nothing may be stored of a request before its response has come.
-fn key(name: &[u8]) -> String {
+fn key(name: &[u8]) -> Key {
     hash_key(xxh3_128(name))
 }
 
 /// Returns the key of a name that has this hash.
-fn hash_key(hash: u128) -> String {
-    let mut key = String::with_capacity(40);
-    key.push_str("http/");
-    push_hex(&mut key, hash);
+fn hash_key(hash: u128) -> Key {
+    let mut key = [0; KEY_BYTES];
+    let (begin, digits) = key.split_at_mut(KEY_BEGIN.len());
+    begin.copy_from_slice(KEY_BEGIN);
+    digits.copy_from_slice(&hex(hash));
     key
 }
 
@@ -658,11 +667,19 @@ fn chunk_key(id: u128, index: u64) -> String {
     key
 }
 
-/// Adds 32 digits, without a formatter: each request makes a key.
 fn push_hex(text: &mut String, number: u128) {
-    const DIGITS: [u8; 16] = *b"0123456789abcdef";
-    let digits = number.to_be_bytes().map(|byte| [byte >> 4, byte & 15]);
-    text.extend(digits.as_flattened().iter().map(|digit| char::from(DIGITS[usize::from(*digit)])));
+    text.extend(hex(number).map(char::from));
+}
+
+/// Returns 32 digits, without a formatter: each request makes a key.
+fn hex(number: u128) -> [u8; 32] {
+    let mut digits = [0; 32];
+    for (pair, byte) in digits.as_chunks_mut().0.iter_mut().zip(number.to_be_bytes()) {
+        // Without a table, so that the compiler makes all digits at once.
+        let digit = |half: u8| half + if half < 10 { b'0' } else { b'a' - 10 };
+        *pair = [digit(byte >> 4), digit(byte & 15)];
+    }
+    digits
 }
 
 #[cfg(test)]
@@ -675,6 +692,7 @@ mod tests {
             let mut text = String::new();
             push_hex(&mut text, number);
             assert_eq!(text, format!("{number:032x}"));
+            assert_eq!(hash_key(number), format!("http/{number:032x}").as_bytes());
         }
         assert_eq!(chunk_key(10, 7), format!("http-body/{:032x}/7", 10));
     }

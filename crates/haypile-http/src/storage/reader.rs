@@ -30,7 +30,7 @@ impl Reader {
     /// entry of this name.
     pub(super) fn entry(&self, name: &Bytes) -> Result<Option<(Option<Entry>, Hit)>> {
         let hash = xxh3_128(name);
-        let found = self.lender.get_versioned(hash_key(hash).as_bytes())?;
+        let found = self.lender.get_versioned(&hash_key(hash))?;
         Ok(found.map(|(value, hit)| {
             let entry = self.recent.decode(hash, &value).and_then(|entry| entry.of(name));
             (entry, hit)

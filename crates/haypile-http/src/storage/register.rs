@@ -78,10 +78,10 @@ impl Register {
 /// Deletes an entry that still has the value that it had when it was named.
 fn delete(store: &dyn Store, named: Named) {
     let (key, mut value) = (hash_key(named.hash), Vec::new());
-    let found = store.get_into(key.as_bytes(), &mut value);
+    let found = store.get_into(&key, &mut value);
     if matches!(found, Ok(Some(_))) && xxh3_64(&value) == named.value_hash {
         // One that stays is one too many, and its lifetime is short.
-        let _ = store.compare_and_delete(key.as_bytes(), &value);
+        let _ = store.compare_and_delete(&key, &value);
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
     }
 
     fn write(cache: &Cache, hash: u128, value: &[u8]) {
-        let written = cache.store().set(hash_key(hash).as_bytes(), value, &SetOptions::set());
+        let written = cache.store().set(&hash_key(hash), value, &SetOptions::set());
         assert!(written.is_ok_and(Written::is_stored));
     }
 

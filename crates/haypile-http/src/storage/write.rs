@@ -5,18 +5,18 @@ use haypile::{SetOptions, Store, Written};
 
 use super::entry::{Entry, StoredResponse};
 use super::variants::{MOST_FIELDS, Variants, variant_name};
-use super::{CHUNK_BYTES, Read, encoded, hash_key, key};
+use super::{CHUNK_BYTES, Key, Read, encoded, hash_key, key};
 use crate::semantics::Variant;
 
 /// The writes to the store that replace the entry of a URL by a changed one: those of the URL's own entry, and of its
 /// variants' entries.
 pub(super) struct Writes {
     /// The writes of variants, with the conditions under which no other process has written since.
-    variants: Vec<(String, Vec<u8>, SetOptions)>,
+    variants: Vec<(Key, Vec<u8>, SetOptions)>,
     /// The write of the target's own entry, if that changes.
-    own: Option<(String, Vec<u8>, SetOptions)>,
+    own: Option<(Key, Vec<u8>, SetOptions)>,
     /// The keys that nobody needs any more.
-    gone: Vec<String>,
+    gone: Vec<Key>,
 }
 
 impl Writes {
@@ -106,14 +106,14 @@ impl Writes {
     /// Writes the changed entries of the variants first, and then the URL's entry, which lists them; returns whether no
     /// other process had written in between.
     pub(super) fn write(&self, store: &dyn Store) -> bool {
-        let is_written = |(key, value, condition): &(String, Vec<u8>, SetOptions)| {
-            store.set(key.as_bytes(), value, condition).is_ok_and(Written::is_stored)
+        let is_written = |(key, value, condition): &(Key, Vec<u8>, SetOptions)| {
+            store.set(key, value, condition).is_ok_and(Written::is_stored)
         };
         if !self.variants.iter().chain(&self.own).all(is_written) {
             return false;
         }
         for key in &self.gone {
-            let _ = store.delete(key.as_bytes());
+            let _ = store.delete(key);
         }
         true
     }
