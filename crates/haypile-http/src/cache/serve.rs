@@ -9,6 +9,7 @@ use super::range::{self, Part};
 use super::rescue::Rescue;
 use super::stored_body::stored_body;
 use super::{Body, HttpCache};
+use crate::digits::Digits;
 use crate::semantics::validation::{Answer, answer};
 use crate::semantics::{OWN_LIFETIME, Stored};
 use crate::storage::{StoredBody, StoredResponse};
@@ -83,7 +84,7 @@ impl HttpCache {
         *headers = head.headers;
         headers.remove(TRANSFER_ENCODING);
         headers.remove(OWN_LIFETIME);
-        headers.insert(AGE, age.as_secs().into());
+        headers.insert(AGE, Digits::of(age.as_secs()).value());
         if answer == Answer::NotModified {
             headers.remove(CONTENT_LENGTH);
             *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -91,7 +92,13 @@ impl HttpCache {
             return response;
         }
         if let Some(length) = length.filter(|_| head.status != StatusCode::NO_CONTENT) {
-            headers.insert(CONTENT_LENGTH, length.into());
+            let length = Digits::of(length);
+            // Nearly all stored responses say so themselves.
+            let mut stored = headers.get_all(CONTENT_LENGTH).iter();
+            let is_said = stored.next().is_some_and(|stored| stored == length.as_bytes());
+            if !is_said || stored.next().is_some() {
+                headers.insert(CONTENT_LENGTH, length.value());
+            }
         }
         if parts.method == Method::HEAD {
             *response.body_mut() = Body::empty();

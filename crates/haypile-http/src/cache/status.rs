@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::digits::Digits;
+
 /// The field that says it.
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 /// Room for most of them.
@@ -97,43 +99,56 @@ impl Status {
     /// Appends the `Cache-Status` to the header fields of a response, after those of earlier caches.
     pub(super) fn append_to(&self, headers: &mut HeaderMap) {
         let mut text = String::with_capacity(USUAL_BYTES);
-        let _ = write!(text, "{self}");
+        let _ = self.write_to(&mut text);
         if let Ok(value) = HeaderValue::try_from(text) {
             headers.append(CACHE_STATUS, value);
         }
+    }
+
+    /// Writes the text of the field. Not by a formatter: each hit has one.
+    fn write_to(&self, out: &mut impl Write) -> fmt::Result {
+        out.write_str("haypile")?;
+        match self.forwarded {
+            None if self.ttl.is_some() => out.write_str("; hit")?,
+            None => {}
+            Some(why) => {
+                out.write_str("; fwd=")?;
+                out.write_str(why.token())?;
+            }
+        }
+        if let Some(status) = self.origin_status {
+            out.write_str("; fwd-status=")?;
+            out.write_str(Digits::of(status.into()).as_str())?;
+        }
+        if let Some(ttl) = self.ttl {
+            out.write_str(if ttl < 0 { "; ttl=-" } else { "; ttl=" })?;
+            out.write_str(Digits::of(ttl.unsigned_abs()).as_str())?;
+        }
+        for (is_so, token) in [(self.is_stored, "; stored"), (self.is_collapsed, "; collapsed")] {
+            if is_so {
+                out.write_str(token)?;
+            }
+        }
+        match (&self.level, &self.detail) {
+            // A token, as the standard's own example has it.
+            (Some(level), None) => {
+                out.write_str("; detail=")?;
+                out.write_str(level)?;
+            }
+            (_, Some(detail)) => {
+                // Of a string's letters these two stand for something else: RFC 9651, section 3.3.3.
+                let detail = detail.replace(['"', '\\'], "'");
+                write!(out, "; detail=\"{detail}\"")?;
+            }
+            (None, None) => {}
+        }
+        Ok(())
     }
 }
 
 impl fmt::Display for Status {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("haypile")?;
-        match self.forwarded {
-            None if self.ttl.is_some() => formatter.write_str("; hit")?,
-            None => {}
-            Some(why) => write!(formatter, "; fwd={}", why.token())?,
-        }
-        if let Some(status) = self.origin_status {
-            write!(formatter, "; fwd-status={status}")?;
-        }
-        if let Some(ttl) = self.ttl {
-            write!(formatter, "; ttl={ttl}")?;
-        }
-        for (is_so, token) in [(self.is_stored, "stored"), (self.is_collapsed, "collapsed")] {
-            if is_so {
-                write!(formatter, "; {token}")?;
-            }
-        }
-        match (&self.level, &self.detail) {
-            // A token, as the standard's own example has it.
-            (Some(level), None) => write!(formatter, "; detail={level}")?,
-            (_, Some(detail)) => {
-                // Of a string's letters these two stand for something else: RFC 9651, section 3.3.3.
-                let detail = detail.replace(['"', '\\'], "'");
-                write!(formatter, "; detail=\"{detail}\"")?;
-            }
-            (None, None) => {}
-        }
-        Ok(())
+        self.write_to(formatter)
     }
 }
 

@@ -1,9 +1,11 @@
 //! The target of a request, by which its responses are found.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 use http::Uri;
 use url::Url;
+
+use crate::digits::Digits;
 
 /// The reason why a URI is not the target of an HTTP request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,7 +62,8 @@ impl Target {
         text.push_str(host);
         text.make_ascii_lowercase();
         if let Some(port) = port.filter(|port: &u16| *port != own_port) {
-            let _ = write!(text, ":{port}");
+            text.push(':');
+            text.push_str(Digits::of(port.into()).as_str());
         }
         let origin_bytes = text.len();
         if !path.starts_with('/') {
