@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use haypile_http::Purge;
-use http::Method;
+use http::{HeaderValue, Method};
 use http_body_util::BodyExt;
 
 use super::origin::{Script, pieces, response, streamed};
@@ -29,6 +29,24 @@ async fn bodies_of_any_length_come_back() {
                 if is_hit { length.to_string() } else { String::new() }
             );
         }
+    }
+}
+
+#[tokio::test]
+async fn a_hit_says_its_length_once_however_the_origin_said_it() {
+    for said in [&[][..], &["4"], &["4", "4"], &["4, 4"], &["04"]] {
+        let bench = Bench::new(Script::new(move |_, _| {
+            let mut response = response(200, FRESH, "body");
+            for length in said {
+                response.headers_mut().append("content-length", HeaderValue::from_static(length));
+            }
+            Ok(response)
+        }));
+        bench.get(URL).await;
+        let hit = bench.get(URL).await;
+        assert!(hit.is_hit(), "{said:?}");
+        let lengths: Vec<&HeaderValue> = hit.headers.get_all("content-length").iter().collect();
+        assert_eq!(lengths, ["4"], "{said:?}");
     }
 }
 
