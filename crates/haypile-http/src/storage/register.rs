@@ -209,6 +209,21 @@ mod tests {
     }
 
     #[test]
+    fn a_level_above_a_file_hides_nothing_that_others_have_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = format!("file:{},size=2MiB", folder.path().join("f").display());
+        let url = format!("memory:size=1MiB,stale=1h+{file}");
+        let processes = [(); 2].map(|()| Cache::open(&url).expect("it opens"));
+        let register = Register::new(PLACES);
+        for (hash, process) in (0..40).zip(processes.iter().cycle()) {
+            write(process, hash, b"value");
+            register.add(&**process.store(), hash, b"value");
+        }
+        let file = Cache::open(&file).expect("it opens");
+        assert_eq!(left(&file, 0..40), HashSet::from([36, 37, 38, 39]));
+    }
+
+    #[test]
     fn bytes_of_others_are_an_empty_line() {
         let line = [Named { hash: 7, value_hash: 8 }, Named { hash: u128::MAX, value_hash: 0 }];
         assert_eq!(decode(&encode(&line)), line);
