@@ -146,7 +146,12 @@ fn firefox(loader: &str, label: &str) -> Result<Runner, BrowserError> {
     let loader = rivals()?.checkout().join(loader);
     // Python writes no folder of compiled files into the checkout.
     let arguments = vec!["-B".into(), loader.into()];
-    Ok(Runner { program: PathBuf::from("python3"), arguments, label: label.to_owned() })
+    Ok(Runner {
+        program: PathBuf::from("python3"),
+        arguments,
+        label: label.to_owned(),
+        several_jobs: false,
+    })
 }
 
 fn chromium() -> Result<Runner, BrowserError> {
@@ -160,7 +165,7 @@ fn chromium() -> Result<Runner, BrowserError> {
     }
     let loader = rivals.checkout().join(CHROMIUM_LOADER);
     let arguments = vec!["-B".into(), loader.into()];
-    Ok(Runner { program: python, arguments, label: CHROMIUM.to_owned() })
+    Ok(Runner { program: python, arguments, label: CHROMIUM.to_owned(), several_jobs: false })
 }
 
 fn how_to_get(named: &str, why: &str) -> String {

@@ -58,4 +58,8 @@ impl Surroundings for Places {
         fs::remove_dir_all(self.place()).map_err(|error| no_place(&error))?;
         Ok(Vec::new())
     }
+
+    fn kept(&self) -> io::Result<TempDir> {
+        TempDir::with_prefix_in("kept-", self.root.path())
+    }
 }

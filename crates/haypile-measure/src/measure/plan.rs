@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use super::expected::Expected;
 use super::program::Runner;
+use tempfile::TempDir;
+
 use crate::job::JobError;
 use crate::result::{Parameters, ResultsError, Sample};
 use crate::subject::SubjectSpec;
@@ -40,6 +42,9 @@ pub struct Plan {
     /// The preparation and inspection of the contenders' working directories before and after each
     /// sample; `None` if files do not matter.
     pub surroundings: Option<Box<dyn Surroundings>>,
+    /// Whether a runner that does several jobs in one process is kept for a block, instead of being
+    /// started for each sample. Then each block has all cases. Ignored if `then` chooses cases.
+    pub keeps_runners: bool,
 }
 
 impl fmt::Debug for Plan {
@@ -68,20 +73,40 @@ pub trait Surroundings: fmt::Debug {
     ///
     /// The text of the error that the remains show. It makes the sample an error.
     fn after(&self, case: &Case, contender: &Contender) -> Result<Vec<(String, u64)>, String>;
+
+    /// Makes the working directory of a runner that does the jobs of several samples in one
+    /// process, apart from those of [`before`](Self::before).
+    ///
+    /// # Errors
+    ///
+    /// What the system said. It makes the sample for which the runner was to start an error.
+    fn kept(&self) -> io::Result<TempDir>;
 }
 
 impl Plan {
     /// Returns the number of samples that the plan's cases need, without cases that are chosen
     /// later by results.
     pub fn samples(&self) -> u64 {
-        let contenders = |case: &Case| self.contenders_of(case).len() as u64;
+        let contenders = |case: &Case| self.contenders_of(case).count() as u64;
         self.blocks * self.cases.iter().map(contenders).sum::<u64>()
     }
 
-    /// Returns the contenders (caches) that measure a case: all but those that the case skips.
-    pub(super) fn contenders_of(&self, case: &Case) -> Vec<&Contender> {
-        let does = |contender: &&Contender| !case.skips.contains(&contender.subject.cache_name());
-        self.contenders.iter().filter(does).collect()
+    /// Returns the numbers of the contenders (caches) that measure a case: all but those that the
+    /// case skips.
+    pub(super) fn contenders_of(&self, case: &Case) -> impl Iterator<Item = usize> {
+        (0..self.contenders.len()).filter(|&contender| self.measures(contender, case))
+    }
+
+    /// Whether a contender (cache) measures a case.
+    pub(super) fn measures(&self, contender: usize, case: &Case) -> bool {
+        !case.skips.contains(&self.contenders[contender].subject.cache_name())
+    }
+
+    /// Whether there is a runner that is kept for a block.
+    pub(super) fn keeps_a_runner(&self) -> bool {
+        self.keeps_runners
+            && self.then.is_none()
+            && self.contenders.iter().any(|contender| contender.runner.several_jobs)
     }
 }
 
@@ -100,7 +125,7 @@ pub struct Case {
     /// The names of the caches that skip the case, such as `none` in a case that expects hits.
     pub skips: &'static [&'static str],
     /// A function that writes the case's job (keys, values and operations) into a directory; called
-    /// once, before the case is measured.
+    /// before the case is measured: once, or once for each block where runners are kept.
     pub write: WriteJob,
 }
 

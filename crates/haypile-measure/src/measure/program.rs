@@ -28,6 +28,8 @@ pub struct Runner {
     pub arguments: Vec<OsString>,
     /// The name by which results call the runner.
     pub label: String,
+    /// Whether the runner does several jobs in one process (`run-jobs`), if a plan asks for that.
+    pub several_jobs: bool,
 }
 
 /// A subject (cache) in the list that a runner prints.
@@ -49,7 +51,12 @@ impl Runner {
     /// Returns a runner (program that measures caches) that is a `haypile` program, which runs its own caches; results
     /// call it `label`.
     pub fn haypile(program: impl Into<PathBuf>, label: impl Into<String>) -> Self {
-        Self { program: program.into(), arguments: vec!["lab".into()], label: label.into() }
+        Self {
+            program: program.into(),
+            arguments: vec!["lab".into()],
+            label: label.into(),
+            several_jobs: false,
+        }
     }
 
     /// Returns a runner (program that measures caches) that is this program itself, which runs its own caches.
@@ -70,7 +77,7 @@ impl Runner {
         let program = program.into();
         let label = program.file_stem().map(|name| name.to_string_lossy().into_owned());
         let label = label.unwrap_or_else(|| program.display().to_string());
-        Self { program, arguments: Vec::new(), label }
+        Self { program, arguments: Vec::new(), label, several_jobs: false }
     }
 
     /// Returns the command that starts the runner for a job and a subject (cache), as the job's process number
@@ -82,6 +89,17 @@ impl Runner {
         if work.processes > 1 {
             command.arg("--process").arg(process.to_string());
         }
+        if let Some(place) = work.place {
+            command.current_dir(place);
+        }
+        command
+    }
+
+    /// Returns the command that starts the runner for several jobs on a subject (cache), each of which will be in the
+    /// directory of `work` when its turn comes.
+    pub(super) fn jobs(&self, work: Work<'_>, subject: &SubjectSpec) -> Command {
+        let mut command = self.command("run-jobs");
+        command.arg(absolute(work.job)).arg(subject.as_str());
         if let Some(place) = work.place {
             command.current_dir(place);
         }

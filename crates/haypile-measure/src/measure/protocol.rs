@@ -58,22 +58,31 @@ pub(super) fn run(
         process.await_line("ready", Deadline::after(limits.prepare), is_interrupted)?;
         processes.push(process);
     }
+    run_ready(&mut processes, work.job, limits, is_interrupted)
+}
+
+/// Lets the processes of a job begin, which are all ready, and collects their results.
+fn run_ready(
+    processes: &mut [Process],
+    job: &Path,
+    limits: &RunnerLimits,
+    is_interrupted: &dyn Fn() -> bool,
+) -> Result<Ran, Failure> {
     let deadline = Deadline::after(limits.timed);
-    for process in &mut processes {
+    for process in &mut *processes {
         process.clocks = Some(SeenClocks::begin(process.child.pid()));
     }
     let watch = LoadWatch::begin();
-    for process in &mut processes {
+    for process in &mut *processes {
         process.clocks = process.clocks.map(SeenClocks::go);
         process.child.say("go\n");
     }
-    await_all(&mut processes, "timed", deadline, is_interrupted)?;
+    await_all(processes, "timed", deadline, is_interrupted)?;
     // Of all at once, for the first one to verify works while the others wait.
     let seen: Vec<_> = processes.iter_mut().map(Process::seen).collect();
     let load = watch.end(seen.iter().map(SeenClocks::waited_ns).max().flatten());
     let seen: Vec<_> = seen.into_iter().map(SeenClocks::with_group).collect();
-    let memories: Vec<_> =
-        processes.iter().map(|it| SeenMemory::of(it.child.pid(), work.job)).collect();
+    let memories: Vec<_> = processes.iter().map(|it| SeenMemory::of(it.child.pid(), job)).collect();
     let results = processes.iter_mut().zip(seen.into_iter().zip(memories)).map(
         |(process, (seen, memory))| {
             process.child.say("verify\n");
@@ -81,6 +90,34 @@ pub(super) fn run(
         },
     );
     Ok(Ran { done: results.collect::<Result<_, _>>()?, load })
+}
+
+/// A process that does several jobs one after the other, each when it is told.
+pub(super) struct KeptProcess(Process);
+
+impl KeptProcess {
+    /// Starts the process, which waits for its first job.
+    pub(super) fn start(contender: &Contender, work: Work<'_>) -> Result<Self, Failure> {
+        let runner = &contender.runner;
+        let child = Child::spawn(runner.jobs(work, &contender.subject), &runner.label)?;
+        Ok(Self(Process { child, number: None, clocks: None, goes_on: true }))
+    }
+
+    /// Has the process do the job that is in its directory now. Unless it `goes_on`, it has to end
+    /// then. After a failure it cannot be used any more.
+    pub(super) fn run(
+        &mut self,
+        job: &Path,
+        goes_on: bool,
+        limits: &RunnerLimits,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Ran, Failure> {
+        let Self(process) = self;
+        process.goes_on = goes_on;
+        process.child.say("job\n");
+        process.await_line("ready", Deadline::after(limits.prepare), is_interrupted)?;
+        run_ready(std::slice::from_mut(process), job, limits, is_interrupted)
+    }
 }
 
 /// Waits for a line of each, in whatever order they come: one that ends or talks nonsense is not
@@ -110,6 +147,8 @@ struct Process {
     /// The number of the process, where there are several.
     number: Option<u32>,
     clocks: Option<SeenClocks>,
+    /// Whether another job comes after this one.
+    goes_on: bool,
 }
 
 impl Process {
@@ -117,7 +156,8 @@ impl Process {
         let runner = &contender.runner;
         let command = runner.job(work, &contender.subject, number);
         let child = Child::spawn(command, &runner.label)?;
-        Ok(Self { child, number: (work.processes > 1).then_some(number), clocks: None })
+        let number = (work.processes > 1).then_some(number);
+        Ok(Self { child, number, clocks: None, goes_on: false })
     }
 
     /// The clocks until it said `timed`.
@@ -158,7 +198,9 @@ impl Process {
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<BTreeMap<String, String>, Failure> {
         let results = results(&mut self.child, deadline, is_interrupted).and_then(|results| {
-            self.child.finish(deadline, is_interrupted)?;
+            if !self.goes_on {
+                self.child.finish(deadline, is_interrupted)?;
+            }
             Ok(results)
         });
         results.map_err(|failure| self.named(failure))

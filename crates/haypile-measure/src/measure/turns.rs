@@ -5,6 +5,8 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// Streams of random numbers below this are for other purposes.
 const STREAMS: u64 = 1 << 33;
+/// The stream of the orders of cases: there are fewer cases than lie between the two.
+const CASES: u64 = 1 << 34;
 
 /// A generator of random orders in which contenders (caches) are measured, each order equally
 /// probable. The same seed gives the same orders in every version.
@@ -17,11 +19,13 @@ pub struct Turns {
 impl Turns {
     /// Creates the generator of random orders for a case with a number of contenders.
     pub fn new(seed: u64, case: usize, contenders: usize) -> Self {
-        let mut key = [0; 32];
-        key[..8].copy_from_slice(&seed.to_le_bytes());
-        let mut random = ChaCha8Rng::from_seed(key);
-        random.set_stream(STREAMS + case as u64);
-        Self { random, order: (0..contenders).collect() }
+        Self { random: stream(seed, STREAMS + case as u64), order: (0..contenders).collect() }
+    }
+
+    /// Creates the generator of random orders of the cases themselves, where each block has all of
+    /// them.
+    pub(super) fn of_cases(seed: u64, cases: usize) -> Self {
+        Self { random: stream(seed, CASES), order: (0..cases).collect() }
     }
 
     /// Draws the random order of the contenders (as their numbers) within the next block.
@@ -29,6 +33,14 @@ impl Turns {
         shuffle(&mut self.random, &mut self.order);
         self.order.clone()
     }
+}
+
+fn stream(seed: u64, number: u64) -> ChaCha8Rng {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    let mut random = ChaCha8Rng::from_seed(key);
+    random.set_stream(number);
+    random
 }
 
 /// Shuffles elements into a random order: each order is equally probable.

@@ -38,6 +38,9 @@ pub struct Manifest {
     /// Whether the rival's caches are HTTP caches, which only experiments with an HTTP origin
     /// measure.
     pub http: bool,
+    /// Whether the rival's program knows `run-jobs`: it does several jobs in one process, which
+    /// keeps what is slow to start, such as a browser.
+    pub several_jobs: bool,
 }
 
 /// The same as it is written, with where that is.
@@ -53,6 +56,8 @@ struct Written {
     make: Spanned<String>,
     #[serde(default)]
     http: bool,
+    #[serde(default)]
+    several_jobs: bool,
 }
 
 impl Manifest {
@@ -97,6 +102,7 @@ impl Manifest {
             debian: names(written.debian)?,
             make: checked(written.make, is_name, NO_NAME)?,
             http: written.http,
+            several_jobs: written.several_jobs,
         })
     }
 
@@ -189,9 +195,12 @@ mod tests {
             debian: vec![],
             make: text("rivals-foreign"),
             http: false,
+            several_jobs: false,
         };
         assert_eq!(manifest, expected);
         assert!(Manifest::parse(&format!("{RIGHT}http = true\n")).unwrap().http);
+        let several = Manifest::parse(&format!("{RIGHT}several_jobs = true\n")).unwrap();
+        assert!(several.several_jobs && !several.http);
         let more = format!("{RIGHT}debian = [\"g++\", \"libx-perl\"]\n");
         assert_eq!(Manifest::parse(&more).unwrap().debian, ["g++", "libx-perl"]);
     }

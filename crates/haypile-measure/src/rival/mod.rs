@@ -129,7 +129,8 @@ impl Rival {
     /// Returns the program that runs the rival's caches, whether it is installed or not.
     pub fn runner(&self) -> Runner {
         let target = env::var_os("CARGO_TARGET_DIR").filter(|target| !target.is_empty());
-        Runner::rival(self.manifest.program_in(&self.checkout, target.as_deref().map(Path::new)))
+        let program = self.manifest.program_in(&self.checkout, target.as_deref().map(Path::new));
+        Runner { several_jobs: self.manifest.several_jobs, ..Runner::rival(program) }
     }
 
     /// Returns the shell command that installs the rival (another cache), for people.

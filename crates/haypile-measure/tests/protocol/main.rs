@@ -6,6 +6,7 @@
 mod bad_runners;
 mod interruption;
 mod job;
+mod kept;
 mod lies;
 mod model;
 mod processes;

@@ -26,7 +26,12 @@ pub(crate) fn polite(results: &str) -> String {
 
 pub(crate) fn contender(script: &str) -> Contender {
     let arguments = ["-c", script, "runner"].map(Into::into).to_vec();
-    let runner = Runner { program: "/bin/sh".into(), arguments, label: "script".to_owned() };
+    let runner = Runner {
+        program: "/bin/sh".into(),
+        arguments,
+        label: "script".to_owned(),
+        several_jobs: false,
+    };
     Contender { subject: "thing".parse().unwrap(), runner: Arc::new(runner) }
 }
 
@@ -62,6 +67,7 @@ pub(crate) fn plan(contenders: Vec<Contender>) -> Plan {
         warm_up: 0,
         limits,
         surroundings: None,
+        keeps_runners: false,
     }
 }
 

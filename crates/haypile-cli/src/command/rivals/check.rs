@@ -72,6 +72,7 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
         warm_up: 0,
         limits,
         surroundings: Some(surroundings),
+        keeps_runners: true,
     };
     let by_calls = plan(cases()?, contenders(&states, false)?, Box::new(places));
     let (cases, surroundings) = necko::http_check(http_places, REQUESTS, VALUE_BYTES, SEED);

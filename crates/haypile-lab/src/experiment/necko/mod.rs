@@ -71,7 +71,8 @@ fn setup_over_http(
     let places = places.with_context(|| format!("cannot write into {}", directory.display()))?;
     let subjects = OverHttp { http: true }.subjects(subjects)?;
     let setup = Setup::new(cases(requests, &origin), subjects);
-    Ok(Setup { surroundings: Some(Box::new(CountedPlaces::new(places, origin))), ..setup })
+    let surroundings = Some(Box::new(CountedPlaces::new(places, origin)) as Box<dyn Surroundings>);
+    Ok(Setup { surroundings, keeps_runners: true, ..setup })
 }
 
 /// Returns small cases of the experiment `loop` that check an HTTP cache, and the HTTP origin that

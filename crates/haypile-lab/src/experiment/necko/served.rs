@@ -12,6 +12,7 @@ use http::{Response, StatusCode, Uri, header};
 
 use haypile_measure::job::{Job, JobError, JobOrigin};
 use haypile_measure::measure::{Case, Contender, Places, Surroundings};
+use tempfile::TempDir;
 
 /// The path of the response to every request, where a case has one URL for each run.
 const ANY: &str = "any";
@@ -147,5 +148,9 @@ impl Surroundings for CountedPlaces {
             ("origin_body_bytes".to_owned(), bytes),
         ]);
         Ok(counts)
+    }
+
+    fn kept(&self) -> io::Result<TempDir> {
+        self.places.kept()
     }
 }

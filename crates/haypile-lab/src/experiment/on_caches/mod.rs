@@ -81,12 +81,14 @@ pub(crate) struct Setup {
     /// Working directories of the programs that measure caches; `None` for an empty directory for
     /// each sample.
     pub(crate) surroundings: Option<Box<dyn Surroundings>>,
+    /// Whether programs that can do several jobs are kept for a block.
+    pub(crate) keeps_runners: bool,
 }
 
 impl Setup {
     /// Returns the setup of an experiment that measures these cases on all of these caches.
     pub(crate) fn new(cases: Vec<Case>, subjects: Vec<SubjectSpec>) -> Self {
-        Self { cases, then: None, subjects, surroundings: None }
+        Self { cases, then: None, subjects, surroundings: None, keeps_runners: false }
     }
 }
 

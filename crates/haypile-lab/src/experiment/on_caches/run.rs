@@ -31,6 +31,7 @@ pub(super) fn run<E: OnCaches>(
         warm_up: measuring.warm_up,
         limits: RunnerLimits { prepare: options.timeout, timed: options.timeout },
         surroundings: Some(surroundings),
+        keeps_runners: setup.keeps_runners,
     };
     // With further cases to come, the total is not known.
     session.begin(plan.then.is_none().then(|| plan.samples()))?;

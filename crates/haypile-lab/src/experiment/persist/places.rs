@@ -74,6 +74,10 @@ impl Surroundings for Places {
     fn after(&self, case: &Case, contender: &Contender) -> Result<Vec<(String, u64)>, String> {
         self.left(case, contender).map_err(|error| no_place(&error))
     }
+
+    fn kept(&self) -> io::Result<TempDir> {
+        TempDir::with_prefix_in("kept-", self.root.path())
+    }
 }
 
 impl Places {
