@@ -49,11 +49,16 @@ def write_job(directory, sizes, prepare, *timed, **settings):
     (directory / "job.txt").write_text(text, encoding="ascii")
 
 
+def by_name(lines):
+    """Results by name. A line that is none of them has no value."""
+    return {name: value for name, _, value in (line.partition(" ") for line in lines)}
+
+
 class Process:
     """A runner that does a job in a directory, where it also works."""
 
-    def __init__(self, program, directory, place, subject, *arguments):
-        command = [program, "run-job", directory, subject, *arguments]
+    def __init__(self, program, directory, place, subject, *arguments, verb="run-job"):
+        command = [program, verb, directory, subject, *arguments]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=place)
 
@@ -71,7 +76,16 @@ class Process:
         output, _ = self._process.communicate(timeout=LIMIT_SECONDS)
         lines = output.splitlines()
         assert lines and lines[-1] == "end" and self._process.returncode == 0, lines
-        return {name: value for name, _, value in (line.partition(" ") for line in lines[:-1])}
+        return by_name(lines[:-1])
+
+    def results_of_one(self):
+        """Its results of one job of several, by name."""
+        return by_name(iter(self.line, "end"))
+
+    def finish(self):
+        """Ends its input; it has to say nothing else, and to end well."""
+        output, _ = self._process.communicate(timeout=LIMIT_SECONDS)
+        assert (output, self._process.returncode) == ("", 0), (output, self._process.returncode)
 
     def kill(self):
         """Ends it as a crash does."""

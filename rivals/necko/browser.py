@@ -1,6 +1,7 @@
 """A Firefox of the runner's own: its start, its settings, the calls of its privileged context, and its end."""
 
 import contextlib
+import functools
 import json
 import os
 import re
@@ -21,6 +22,10 @@ SECONDS_NAME = "HAYPILE_FIREFOX_SECONDS"
 PAUSE_SECONDS = 0.05
 # Its work after a start is over when it takes less than this share of a processor.
 QUIET_SECONDS, QUIET_SHARE, MAX_QUIET_SECONDS = 0.25, 0.1, 5
+# The same for one that has already done a job. Its clocks count nanoseconds.
+KEPT_QUIET_SECONDS = 0.025
+# How long its processes may take to stop. One that waits for a disk stops after that.
+STOP_SECONDS, STOP_PAUSE_SECONDS = 10, 0.001
 # A browser that takes less processor time than this has stopped.
 WORKING_NS = 100_000
 LOG_BYTES = 600
@@ -117,14 +122,19 @@ def program():
 
 def version():
     """Returns the version of the browser without starting it as a whole."""
+    return _version_of(program())
+
+
+@functools.cache
+def _version_of(path):
     try:
-        said = subprocess.run([program(), "--version"], capture_output=True, text=True, check=False, timeout=15,
+        said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=15,
                               env={**os.environ, "MOZ_CRASHREPORTER_DISABLE": "1"}).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise JobError(f"{program()} does not tell its version: {error}") from None
+        raise JobError(f"{path} does not tell its version: {error}") from None
     found = VERSION.search(said)
     if found is None:
-        raise JobError(f"{program()} is not a Firefox: it says {said[:80]!r} for --version")
+        raise JobError(f"{path} is not a Firefox: it says {said[:80]!r} for --version")
     return found.group()
 
 
@@ -175,6 +185,31 @@ class Group:
                 return None
         return total
 
+    def stop(self):
+        """Stops the browser's processes: they take no processor time until `go_on`."""
+        deadline = time.monotonic() + STOP_SECONDS
+        # One that is not yet stopped may start another one.
+        while running := [pid for pid, (state, *_) in self._others() if state not in (b"T", b"t")]:
+            if time.monotonic() > deadline:
+                raise JobError(f"processes of the browser did not stop within {STOP_SECONDS} s: {running}")
+            self._signal(running, signal.SIGSTOP)
+            time.sleep(STOP_PAUSE_SECONDS)
+
+    def go_on(self):
+        """Has the processes go on that `stop` has stopped."""
+        self._signal([pid for pid, _ in self._others()], signal.SIGCONT)
+
+    @staticmethod
+    def _signal(pids, number):
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def _others(self):
+        """Returns the living processes but the runner."""
+        gone = (b"Z", b"X")
+        return [(pid, fields) for pid, fields in self._members() if pid != os.getpid() and fields[0] not in gone]
+
     def _members(self):
         for entry in os.listdir("/proc"):
             if entry.isdecimal():
@@ -207,6 +242,12 @@ class Browser:
             [sys.executable, "-S", "-B", guard.__file__, self._disposable(), str(self.group.number), self._mark],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True,
             start_new_session=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
 
     def _disposable(self):
         """Returns the folder that is removed before the first start and after the end."""
@@ -265,15 +306,35 @@ class Browser:
             raise JobError(f"the browser's '{method}' failed: {answer['error']}")
         return answer["value"]
 
-    def settle(self):
-        """Waits until the browser's own work after its start is over, but not for long."""
+    def settle(self, quiet_seconds=QUIET_SECONDS):
+        """Waits until the browser has done next to nothing for this long: until its own work after its start is over.
+        It does not wait for long."""
         deadline = time.monotonic() + MAX_QUIET_SECONDS
-        used = self.group.cpu_ns()
+        # The runner's own work is reading these times.
+        own = (os.getpid(),)
+        used = self.group.cpu_ns(spared=own)
         while time.monotonic() < deadline:
-            time.sleep(QUIET_SECONDS)
-            before, used = used, self.group.cpu_ns()
-            if used - before < QUIET_SECONDS * QUIET_SHARE * 1e9:
+            time.sleep(quiet_seconds)
+            before, used = used, self.group.cpu_ns(spared=own)
+            if used - before < quiet_seconds * QUIET_SHARE * 1e9:
                 return
+
+    def rest(self):
+        """Stops its processes until `go_on`."""
+        self.group.stop()
+
+    def go_on(self):
+        """Has it go on after `rest`, and verifies its settings once more."""
+        self.group.go_on()
+        self._verify_settings()
+
+    def is_running(self):
+        """Whether its main process has not ended; it may be stopped."""
+        return self._process is not None and self._process.poll() is None
+
+    def has(self, preferences):
+        """Whether these are the preferences of its cache."""
+        return all(self._preferences[name] == self._further.get(name, value) for name, value in preferences.items())
 
     def quit(self):
         """Has it end in order, with everything written, and keeps its profile."""

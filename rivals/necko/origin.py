@@ -5,6 +5,9 @@ import socket
 import sys
 import threading
 
+# The interval between checks for the end: the longest wait of `close`.
+POLL_SECONDS = 0.01
+
 
 class Server(http.server.ThreadingHTTPServer):
     """A server with a thread for each connection."""
@@ -30,7 +33,7 @@ class Origin:
         if tls is not None:
             # The thread of a connection shakes hands, so that one that stalls does not hold up the others.
             self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(POLL_SECONDS,), daemon=True)
         self._thread.start()
 
     @property

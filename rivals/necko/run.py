@@ -2,6 +2,7 @@
 
     necko list-subjects
     necko [--pref NAME=VALUE]... run-job DIRECTORY necko[:disk|memory|both|none[,size=N]]
+    necko [--pref NAME=VALUE]... run-jobs DIRECTORY necko[:disk|memory|both|none[,size=N]]
 """
 
 import contextlib
@@ -16,8 +17,9 @@ from modes import ABOUT, NAME, USAGE, Subject, is_alone, refuse_what_cannot_be_d
 from origin import Origin
 
 CHECK_PATH, CHECK_BODY = "/check", bytes(1000)
-# How often the check loads its URL: it also has the browser load and compile all that a request needs.
-CHECK_LOADS = 50
+# How often the check loads its URL: it also has the browser load and compile all that a request needs, unless an
+# earlier job has done that.
+CHECK_LOADS, KEPT_CHECK_LOADS = 50, 5
 # How long entries may be listed after the cache was cleared.
 EMPTY_SECONDS = 5
 # How long its index may take to be ready: it waits 50 seconds before it begins.
@@ -47,26 +49,28 @@ class Values:
 class Session:
     """A job on a browser."""
 
-    def __init__(self, subject, directory, preferences):
+    def __init__(self, subject, directory):
         self._subject, self._job = subject, Job(directory)
         prepare, self._timed = refuse_what_cannot_be_done(subject, self._job)
         self._prepared, self._looked_up = prepare.written(), set(self._timed.keys())
         self._origin = self._job.settings.get("origin")
-        self._preferences = subject.preferences(self._job)
+        self.preferences = subject.preferences(self._job)
         self._results = {"errors": 0, "wrong": 0, "version": browser.version(), "language": "javascript"}
-        self._browser = browser.Browser(self._preferences, preferences)
+        self._browser = None
 
-    def __enter__(self):
-        return self
+    @property
+    def is_alone_with_browser(self):
+        """Whether no other job may use the browser before or after this one: it ends and starts again in between, or it
+        looks keys up, which the browser remembers."""
+        return bool(self._job.number("cold", 0)) or is_alone(self._job)
 
-    def __exit__(self, *_):
-        self._browser.end()
-
-    def run(self):
-        """Does the job up to its results; returns them, or `None` if nobody waits for them any more."""
+    def run(self, browser_, earlier_jobs=0):
+        """Does the job on a browser, up to its results; returns them, or `None` if nobody waits for them any more.
+        `earlier_jobs` is how many the browser has done before."""
         job, results = self._job, self._results
-        self._browser.start()
-        self._check_cache()
+        self._browser = browser_
+        results["earlier_jobs"] = earlier_jobs
+        self._check_cache(KEPT_CHECK_LOADS if earlier_jobs else CHECK_LOADS)
         self._prepare()
         if job.number("verify_before"):
             # The browser knows a key that was looked up before to be missing: it would not search again.
@@ -80,7 +84,7 @@ class Session:
             # What the browser has of its entries in memory ends with it: files are searched from here on.
             self._start_again()
             self._await_index()
-        self._browser.settle()
+        self._browser.settle(browser.KEPT_QUIET_SECONDS if earlier_jobs else browser.QUIET_SECONDS)
         executions = job.number("executions")
         group = self._browser.group
         self._note_index("before")
@@ -166,21 +170,21 @@ class Session:
         self._add(found)
         return found["right"]
 
-    def _check_cache(self):
+    def _check_cache(self, loads):
         """Loads a URL of an origin of the runner's own, whose counts show which caches work; leaves them empty."""
         subject, browser_ = self._subject, self._browser
         with Origin({CHECK_PATH: CHECK_BODY}) as origin:
             url = f"http://{origin.address}{CHECK_PATH}"
             browser_.call("setUrl", url, len(CHECK_BODY))
             browser_.call("clear")
-            hits = [bool((browser_.call("load", 0, 0) or {}).get("isHit")) for _ in range(CHECK_LOADS)]
+            hits = [bool((browser_.call("load", 0, 0) or {}).get("isHit")) for _ in range(loads)]
             browser_.call("flush")
             storages = browser_.call("storages")
-        expected = [subject.mode != "none" and load > 0 for load in range(CHECK_LOADS)]
-        requests = CHECK_LOADS if subject.mode == "none" else 1
+        expected = [subject.mode != "none" and load > 0 for load in range(loads)]
+        requests = loads if subject.mode == "none" else 1
         if hits != expected or origin.requests != requests:
             wrong = "works although none" if subject.mode == "none" else "is off although it"
-            raise JobError(f"the browser's cache {wrong} was asked for: of {CHECK_LOADS} loads of a URL {sum(hits)} were "
+            raise JobError(f"the browser's cache {wrong} was asked for: of {loads} loads of a URL {sum(hits)} were "
                            f"answered by the cache, and {origin.requests} by the origin")
         entries, used = self._entries(storages)
         if entries.count(url) != (subject.mode != "none"):
@@ -193,11 +197,20 @@ class Session:
             raise JobError(f"the browser reports a cache of {used['capacity']} bytes, not of {capacity}")
         # Not all entries: for some milliseconds after that the browser drops new ones.
         browser_.call("removeUrl", url)
+        self._await_empty("its only entry was removed")
+
+    def leave_empty(self):
+        """Clears the cache after a job, for the next one, and waits until all is gone."""
+        self._browser.call("clear")
+        self._browser.call("flush")
+        self._await_empty("it was cleared")
+
+    def _await_empty(self, after):
         # A response that was just read is listed until the browser has let go of it.
         deadline = time.monotonic() + EMPTY_SECONDS
-        while self._entries(browser_.call("storages"))[0]:
+        while self._entries(self._browser.call("storages"))[0]:
             if time.monotonic() > deadline:
-                raise JobError("the browser's cache is not empty after its only entry was removed")
+                raise JobError(f"the browser's cache is not empty after {after}")
             time.sleep(browser.PAUSE_SECONDS)
 
     def _entries(self, storages):
@@ -221,6 +234,58 @@ class Session:
         between()
         self._browser.start()
         self._read_job()
+
+
+class Keeper:
+    """The browser of several jobs. It is kept from one job to the next one as long as both need the same settings."""
+
+    def __init__(self, subject, preferences):
+        self._subject, self._preferences = subject, preferences
+        self._browser, self._jobs = None, 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._end()
+
+    def run(self, directory):
+        """Does a job; returns its results, or `None` if nobody waits for them any more. Then the browser is at rest, or
+        has ended."""
+        session = Session(self._subject, directory)
+        if not (self._fits(session) and self._goes_on()):
+            self._end()
+            self._browser = browser.Browser(session.preferences, self._preferences)
+            self._browser.start()
+        results = session.run(self._browser, self._jobs)
+        if results is None or session.is_alone_with_browser:
+            self._end()
+        else:
+            self._jobs += 1
+            session.leave_empty()
+            self._browser.rest()
+        return results
+
+    def _fits(self, session):
+        """Whether the browser is one that this job may use."""
+        kept = self._browser
+        return kept is not None and kept.has(session.preferences) and not session.is_alone_with_browser
+
+    def _goes_on(self):
+        """Whether the browser goes on. One that has ended while it was at rest is replaced: all that was measured on it
+        was finished, and the results show by `earlier_jobs` that the next job has another one."""
+        try:
+            self._browser.go_on()
+        except JobError:
+            if self._browser.is_running():
+                raise
+            return False
+        return True
+
+    def _end(self):
+        ended, self._browser, self._jobs = self._browser, None, 0
+        if ended is not None:
+            ended.end()
 
 
 def plausible(inner_ns, outer_ns):
@@ -249,8 +314,24 @@ def preference(text):
 
 def run_job(directory, text, preferences):
     """Does a job and says what came of it, when the browser has ended and its folder is gone."""
-    with Session(Subject.parse(text), directory, preferences) as session:
-        results = session.run()
+    session = Session(Subject.parse(text), directory)
+    with browser.Browser(session.preferences, preferences) as browser_:
+        browser_.start()
+        results = session.run(browser_)
+    say_results(results)
+
+
+def run_jobs(directory, text, preferences):
+    """Does a job each time that it is told, until its input ends. Between two jobs the browser is at rest."""
+    with Keeper(Subject.parse(text), preferences) as keeper:
+        while line := sys.stdin.readline():
+            if line != "job\n":
+                raise JobError(f"{line.strip()!r} was said where 'job' or the end was due")
+            say_results(keeper.run(directory))
+
+
+def say_results(results):
+    """Says what came of a job, unless nobody waits for it any more."""
     if results is not None:
         for name, value in results.items():
             print(name, value)
@@ -270,6 +351,8 @@ def main(arguments):
                 print(NAME, USAGE, "javascript", browser.version(), ABOUT, sep="\t", flush=True)
             case ["run-job", directory, text]:
                 run_job(directory, text, preferences)
+            case ["run-jobs", directory, text]:
+                run_jobs(directory, text, preferences)
             case ["run-job", _, _, "--process", _]:
                 raise JobError(f"{NAME} cannot be shared by processes")
             case _:

@@ -1,4 +1,4 @@
-"""Tiny jobs over HTTP on Firefox's cache, and browsers that fail. `make rivals-test` runs it, in about a minute.
+"""Tiny jobs over HTTP on Firefox's cache, and browsers that fail. `make rivals-test` runs it, in two minutes.
 
 Where there is no Firefox the tests are skipped, and a line says how to get it; with HAYPILE_REQUIRE_RIVALS=1 that is a
 failure.
@@ -103,9 +103,9 @@ class JobCase(unittest.TestCase):
         self.values = [value_of(pool, key, size) for key, size in enumerate(SIZES)]
         self.origin.bodies = {f"/key{key:05}": value for key, value in enumerate(self.values)}
 
-    def start(self, subject):
+    def start(self, subject, verb="run-job"):
         """Starts the runner."""
-        process = Process(PROGRAM, self.job, self.place, subject)
+        process = Process(PROGRAM, self.job, self.place, subject, verb=verb)
         self.addCleanup(process.__exit__)
         return process
 
@@ -116,6 +116,13 @@ class JobCase(unittest.TestCase):
         self.assertTrue(said.startswith("error "), said)
         self.assert_nothing_left(process)
         return said
+
+    def await_guard(self, process):
+        """Nothing is left of a killed runner when the guard is done, which is not a child of this process."""
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while left(self.place) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assert_nothing_left(process)
 
     def assert_nothing_left(self, process):
         """No process, and no file, as soon as the runner has ended."""
@@ -187,6 +194,86 @@ class Jobs(JobCase):
         self.assertEqual((results["hits"], counts), (str(len(SIZES)), (len(SIZES), 0, 0)))
         self.assertEqual((results["entries"], results["memory_entries"]), (str(len(SIZES)), "0"))
         self.assertGreater(int(results["file_bytes"]), sum(SIZES))
+
+
+class SeveralJobs(JobCase):
+    """Jobs one after the other in one process."""
+
+    def perform(self, process, prepare, timed, **settings):
+        """Writes a job and has it done; its results, and the main process of its browser."""
+        self.write(prepare, timed, **settings)
+        process.tell("job")
+        self.assertEqual(process.line(), "ready")
+        main_process = min(self.browsers())
+        process.tell("go")
+        self.assertEqual(process.line(), "timed")
+        process.tell("verify")
+        results = process.results_of_one()
+        self.assertEqual((results["errors"], results["wrong"]), ("0", "0"))
+        return results, main_process
+
+    def browsers(self):
+        """The processes of the browser."""
+        return guard.members(-1, mark(self.place))
+
+    def states(self):
+        """Their states, as letters, but that of the helper outside of the group, which waits for a crash."""
+        found = [Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split() for pid in self.browsers()]
+        self.assertGreater(len(found), 2)
+        return {state for state, _, group, *_ in found if int(group) == os.getpgid(min(self.browsers()))}
+
+    def test_a_browser_is_kept_as_long_as_jobs_need_the_same(self):
+        count = str(len(SIZES))
+        process = self.start("necko:disk", "run-jobs")
+        results, first = self.perform(process, words(GET, KEYS), words(GET, KEYS))
+        self.assertEqual((results["earlier_jobs"], results["hits"], results["verified_after"]), ("0", count, count))
+        # It is at rest, and its files are gone.
+        self.assertEqual(self.states(), {b"T"})
+        self.assertEqual(list((self.place / "necko" / "profile" / "cache2" / "entries").iterdir()), [])
+        # The same keys: the cache is empty, although it has been full.
+        before = self.origin.requests
+        results, second = self.perform(process, [], words(GET, KEYS), verify_before=0, verify_after=0)
+        self.assertEqual((results["earlier_jobs"], results["hits"], results["misses"]), ("1", "0", count))
+        self.assertEqual((second, self.origin.requests - before), (first, len(SIZES)))
+        # Other settings.
+        results, third = self.perform(process, words(GET, KEYS), words(GET, KEYS), capacity_bytes=1 << 22)
+        self.assertEqual((results["earlier_jobs"], results["hits"]), ("0", count))
+        self.assertFalse(Path(f"/proc/{first}").exists())
+        # A browser that starts again is its job's own.
+        same = {"capacity_bytes": 1 << 22}
+        results, cold = self.perform(process, [*words(GET, KEYS), word(FLUSH)], words(GET, KEYS), cold=1, **same)
+        self.assertEqual((results["earlier_jobs"], results["hits"]), ("0", count))
+        self.assertEqual((self.browsers(), list(self.place.iterdir())), ([], []))
+        # One that ends between two jobs.
+        results, fifth = self.perform(process, [], words(GET, KEYS), **same)
+        os.kill(fifth, signal.SIGKILL)
+        results, sixth = self.perform(process, [], words(GET, KEYS), verify_before=0, **same)
+        self.assertEqual((results["earlier_jobs"], results["hits"]), ("0", "0"))
+        self.assertEqual(len({first, third, cold, fifth, sixth}), 5)
+        process.finish()
+        self.assertEqual((left(self.place), list(self.place.iterdir())), ([], []))
+
+    def test_a_runner_that_is_killed_while_its_browser_rests_leaves_nothing(self):
+        process = self.start("necko:memory", "run-jobs")
+        self.perform(process, [], words(GET, KEYS))
+        self.assertEqual(self.states(), {b"T"})
+        process.kill()
+        self.await_guard(process)
+
+    def test_a_job_that_fails_ends_the_runner(self):
+        process = self.start("necko:memory", "run-jobs")
+        self.perform(process, [], words(GET, KEYS))
+        self.write([], [word(DELETE)])
+        process.tell("job")
+        self.assertIn("error necko cannot do operation 3", process.line())
+        self.assert_nothing_left(process)
+
+    def test_only_jobs_are_asked_for(self):
+        self.write([], words(GET, KEYS))
+        process = self.start("necko:memory", "run-jobs")
+        process.tell("go")
+        self.assertEqual(process.line(), "error 'go' was said where 'job' or the end was due")
+        self.assert_nothing_left(process)
 
 
 class Lookups(JobCase):
@@ -390,11 +477,7 @@ class Failures(JobCase):
         process, pids = self.timed("necko:disk")
         self.assertTrue(pids)
         process.kill()
-        # The guard does it, which is not a child of this process.
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while left(self.place) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        self.assert_nothing_left(process)
+        self.await_guard(process)
 
     def test_a_full_disk_is_an_error(self):
         mounts = ["unshare", "--mount", "--map-root-user"]
