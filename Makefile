@@ -274,6 +274,7 @@ scripts:
 	python3 -B scripts/bench_common.py
 	scripts/bench-simulate --self-test
 	scripts/bench-workers --self-test
+	scripts/compare-samples --self-test
 	scripts/mutants --self-test
 	scripts/flakes --help >/dev/null
 	scripts/http-conformance --help >/dev/null
