@@ -87,6 +87,7 @@ mod tests {
                 op,
                 time_us: None,
                 ttl_us: None,
+                cost_ns: None,
             };
             builder.push(request).unwrap();
         }
