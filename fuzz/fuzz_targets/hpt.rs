@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use haypile_sim::Trace;
 use haypile_sim::curve::LruCurve;
 use haypile_sim::simulate::{
-    Accounting, Contender, Options, SimulateError, SizeRule, TtlRule, simulate,
+    Accounting, Contender, Options, SimulateError, SizeRule, TtlRule, Windows, simulate,
 };
 use haypile_sim::trace::info::TraceInfo;
 use haypile_sim::trace::{
@@ -47,8 +47,9 @@ fn look_at_damaged(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
         };
         let op = *input.choose(&[Op::Read, Op::Write, Op::Delete])?;
         let size_bytes = input.arbitrary::<Option<u32>>()?.map(u64::from);
-        let (time_us, ttl_us) = (input.arbitrary()?, input.arbitrary()?);
-        let request = Request { key, size_bytes, op, time_us, ttl_us };
+        let (time_us, ttl_us, cost_ns) =
+            (input.arbitrary()?, input.arbitrary()?, input.arbitrary()?);
+        let request = Request { key, size_bytes, op, time_us, ttl_us, cost_ns };
         builder.push(request).expect("there is room for it");
     }
     let trace = builder.finish().expect("there is a request");
@@ -88,7 +89,10 @@ fn look_at(image: Vec<u8>) {
     for accounting in Accounting::ALL {
         if accounting == Accounting::Objects || trace.sizes().is_some() {
             for sizes in [SizeRule::First, SizeRule::Changed, SizeRule::Last] {
-                let options = Options { sizes, ..Options::new(accounting) };
+                let windows = Windows::whole_days(&trace, 0).map_or(Windows::Equal(2), |days| {
+                    Windows::Days(days.count().min(5))
+                });
+                let options = Options { sizes, windows, ..Options::new(accounting) };
                 run(&trace, &options, has_next_use);
             }
         }
