@@ -10,7 +10,8 @@ pub enum RivalError {
     /// No checkout was named, and none was found.
     #[error(
         "there is no checkout of haypile with rivals/*/rival.toml in or above the working \
-         directory, nor above this program; name one with --checkout DIRECTORY or HAYPILE_CHECKOUT"
+         directory, nor above this program; name one in the variable HAYPILE_CHECKOUT (haypile rivals also takes \
+         --checkout DIRECTORY)"
     )]
     NoCheckout,
     /// The path given is not a checkout.
