@@ -110,12 +110,15 @@ impl Advice {
             return Some(format!("there are only {} reads", grouped(self.reads)));
         }
         (self.equal_reads < FEW_READS).then(|| {
+            let (values, equal) = match self.by {
+                Goal::Cost(_) => ("costly", "cost"),
+                Goal::Reads | Goal::Bytes => ("large", "size"),
+            };
             format!(
-                "large values decide: by their {} the {} reads tell as much as {} of equal {}",
+                "{values} values decide: by their {} the {} reads tell as much as {} of equal {equal}",
                 self.by.name(),
                 grouped(self.reads),
                 grouped(self.equal_reads),
-                if matches!(self.by, Goal::Cost(_)) { "cost" } else { "size" },
             )
         })
     }
