@@ -147,6 +147,7 @@ fn advice_is_by_what_the_cache_is_to_save() {
     let text = by_cost.to_string();
     assert!(text.contains(" % of the cost of misses, 892 ms.\n"), "{text}");
     assert!(text.contains("the points are of the cost of misses, by which"), "{text}");
+    assert!(text.contains("costly values decide: by their cost the 39,310 reads"), "{text}");
 }
 
 #[test]
