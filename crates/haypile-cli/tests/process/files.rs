@@ -134,8 +134,8 @@ fn prepared_traces_are_neither_joined_nor_piped() {
     let piped = haypile(&["trace", "info", "-"]).stdin(File::open(&target).unwrap()).output();
     assert_eq!(
         text(piped.unwrap().stderr),
-        "haypile: an .hpt file cannot be read from standard input, because it is mapped into memory; \
-         name the file instead of -\n"
+        "haypile: an .hpt file cannot be read from standard input or a pipe, because it is mapped into \
+         memory; name the file itself\n"
     );
 }
 
