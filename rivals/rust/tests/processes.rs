@@ -102,6 +102,7 @@ fn samples(timed: Timed, subject: &str) -> Vec<Sample> {
         warm_up: 0,
         limits: RunnerLimits::default(),
         surroundings: Some(Box::new(Places::new(directory.path()).expect("it can be written to"))),
+        keeps_runners: false,
     };
     let run = Run::begin("test", "test".to_owned(), 1);
     let mut samples = Vec::new();
