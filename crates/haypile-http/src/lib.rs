@@ -8,7 +8,6 @@
 //! The feature `proxy` adds a reverse proxy.
 
 mod cache;
-mod digits;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;

@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::digits::Digits;
-
 /// The field that says it.
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 /// Room for most of them.
@@ -118,11 +116,11 @@ impl Status {
         }
         if let Some(status) = self.origin_status {
             out.write_str("; fwd-status=")?;
-            out.write_str(Digits::of(status.into()).as_str())?;
+            out.write_str(itoa::Buffer::new().format(status))?;
         }
         if let Some(ttl) = self.ttl {
-            out.write_str(if ttl < 0 { "; ttl=-" } else { "; ttl=" })?;
-            out.write_str(Digits::of(ttl.unsigned_abs()).as_str())?;
+            out.write_str("; ttl=")?;
+            out.write_str(itoa::Buffer::new().format(ttl))?;
         }
         for (is_so, token) in [(self.is_stored, "; stored"), (self.is_collapsed, "; collapsed")] {
             if is_so {

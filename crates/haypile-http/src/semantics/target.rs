@@ -5,8 +5,6 @@ use std::fmt;
 use http::Uri;
 use url::Url;
 
-use crate::digits::Digits;
-
 /// The reason why a URI is not the target of an HTTP request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -63,7 +61,7 @@ impl Target {
         text.make_ascii_lowercase();
         if let Some(port) = port.filter(|port: &u16| *port != own_port) {
             text.push(':');
-            text.push_str(Digits::of(port.into()).as_str());
+            text.push_str(itoa::Buffer::new().format(port));
         }
         let origin_bytes = text.len();
         if !path.starts_with('/') {
