@@ -174,22 +174,8 @@ fn delete(store: &dyn Store, entries: Vec<(u128, Vec<u8>)>) {
 
 #[cfg(test)]
 mod tests {
-    use haypile::{Cache, SetOptions, Written};
-
+    use super::super::tests::{cache, has, write};
     use super::*;
-
-    fn cache() -> Cache {
-        Cache::open("memory:size=1MiB").expect("it has room")
-    }
-
-    fn write(cache: &Cache, hash: u128, value: &[u8]) {
-        let written = cache.store().set(&hash_key(hash), value, &SetOptions::set());
-        assert!(written.is_ok_and(Written::is_stored));
-    }
-
-    fn has(cache: &Cache, hash: u128) -> bool {
-        cache.store().contains(&hash_key(hash)).expect("memory does not fail")
-    }
 
     #[test]
     fn the_oldest_of_too_many_are_deleted_unless_another_has_written_them() {

@@ -684,7 +684,24 @@ fn hex(number: u128) -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
+    use haypile::Written;
+
     use super::*;
+
+    pub(super) fn cache() -> Cache {
+        Cache::open("memory:size=1MiB").expect("it has room")
+    }
+
+    /// Writes an entry, by the hash of its name.
+    pub(super) fn write(cache: &Cache, hash: u128, value: &[u8]) {
+        let written = cache.store().set(&hash_key(hash), value, &SetOptions::set());
+        assert!(written.is_ok_and(Written::is_stored));
+    }
+
+    /// Whether the cache has an entry, by the hash of its name.
+    pub(super) fn has(cache: &Cache, hash: u128) -> bool {
+        cache.store().contains(&hash_key(hash)).expect("memory does not fail")
+    }
 
     #[test]
     fn keys_have_all_digits() {

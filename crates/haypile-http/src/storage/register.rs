@@ -75,7 +75,7 @@ impl Register {
     }
 }
 
-/// Deletes an entry that still has the value that it had when it was named.
+/// Deletes an entry from the store, unless it was written again since a line named it.
 fn delete(store: &dyn Store, named: Named) {
     let (key, mut value) = (hash_key(named.hash), Vec::new());
     let found = store.get_into(&key, &mut value);
@@ -85,6 +85,7 @@ fn delete(store: &dyn Store, named: Named) {
     }
 }
 
+/// Returns the bytes of a line that names these entries.
 fn encode(line: &[Named]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(1 + line.len() * 24);
     bytes.push(VERSION);
@@ -95,7 +96,7 @@ fn encode(line: &[Named]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the entries of a line, none if the bytes are not a line.
+/// Reads a line, and returns the entries that it names, the oldest first; none if the bytes are not a line.
 fn decode(mut bytes: &[u8]) -> Vec<Named> {
     let mut line = Vec::new();
     if bytes.try_get_u8() != Ok(VERSION) {
@@ -114,20 +115,11 @@ mod tests {
 
     use haypile::{Cache, Layer, Result, SetOptions};
 
+    use super::super::tests::{cache, has, write};
     use super::*;
 
-    fn cache() -> Cache {
-        Cache::open("memory:size=1MiB").expect("it has room")
-    }
-
-    fn write(cache: &Cache, hash: u128, value: &[u8]) {
-        let written = cache.store().set(&hash_key(hash), value, &SetOptions::set());
-        assert!(written.is_ok_and(Written::is_stored));
-    }
-
     fn left(cache: &Cache, hashes: impl Iterator<Item = u128>) -> HashSet<u128> {
-        let has = |hash: &u128| cache.contains(hash_key(*hash)).expect("memory does not fail");
-        hashes.filter(has).collect()
+        hashes.filter(|hash| has(cache, *hash)).collect()
     }
 
     #[test]

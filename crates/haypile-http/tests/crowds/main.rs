@@ -16,4 +16,5 @@ mod replaced;
 mod stalled;
 mod stuck;
 mod uncacheable;
+mod unstored;
 mod versions;

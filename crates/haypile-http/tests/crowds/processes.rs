@@ -2,16 +2,9 @@
 
 use std::process::{Child, Command, Stdio};
 
-use futures_util::future::join_all;
-use haypile_http::{Body, Purge};
-use http::Request;
+use super::bench::Bench;
+use super::unstored::{self, KINDS, PAGES, lost};
 
-use super::bench::{Bench, PAGE, Say};
-
-/// The fields of a page that stays fresh as long as a test takes.
-const DAY: &[(&str, &str)] = &[("cache-control", "max-age=86400")];
-/// The pages that a test stores. They take most of its file.
-const PAGES: usize = 200;
 const FILE_BYTES: usize = 2 << 20;
 /// The bytes that the file has for an entry in addition to its key and its value.
 const RECORD_BYTES: usize = 40;
@@ -20,19 +13,6 @@ const RECORD_BYTES: usize = 40;
 const FILE: &str = "HAYPILE_TEST_FILE";
 const NAME: &str = "HAYPILE_TEST_NAME";
 const TARGETS: &str = "HAYPILE_TEST_TARGETS";
-
-/// Returns a bench on a file, with pages under `/hot`, and without a usable response under all other paths.
-fn bench(file: &str) -> Bench {
-    let page = vec![b'a'; 7 << 10];
-    let answer = move |_, request: &Request<Body>| match request.uri().path() {
-        path if path.starts_with("/hot") => Say::page(DAY).body(page.clone()),
-        path if path.starts_with("/private") => Say::page(&[("set-cookie", "a=b")]),
-        path if path.starts_with("/failing") => Say::after(PAGE, 503, &[]),
-        path if path.starts_with("/gone") => Say::Fail(PAGE),
-        _ => Say::page(&[("cache-control", "no-store")]),
-    };
-    Bench::on(file, answer, |builder| builder)
-}
 
 /// Starts a process that asks for this number of targets of each kind.
 fn start(file: &str, name: usize, targets: usize) -> Child {
@@ -59,25 +39,10 @@ async fn asks() {
         return;
     };
     let targets: usize = targets.parse().expect("a number");
-    let bench = bench(&file);
-    for kind in ["no-store", "private", "failing", "gone"] {
-        let ask = async |number: usize| {
-            let url = format!("http://example.org/{kind}/{name}/{number}");
-            let _ = bench.ask(&url, &[]).await;
-            let _ = bench.post(&url).await;
-            let _ = bench.cache.purge(Purge::url(&url).soft()).await;
-        };
-        join_all((0..targets).map(ask)).await;
+    let bench = unstored::bench(&file);
+    for kind in KINDS {
+        unstored::ask(&bench, kind, &name, targets).await;
     }
-}
-
-/// Asks for all pages, and returns the number of those that came from the origin.
-async fn lost(bench: &Bench) -> usize {
-    let before = bench.requests();
-    for number in 0..PAGES {
-        bench.ask(&format!("http://example.org/hot/{number}"), &[]).await.expect("a page");
-    }
-    bench.requests() - before
 }
 
 /// Returns the number of entries that have no response, and the bytes that the file has for them and for their list.
@@ -99,7 +64,7 @@ fn known(bench: &Bench) -> (usize, usize) {
 async fn check(generations: usize, processes: usize, targets: usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = format!("file:{},size={FILE_BYTES}", folder.path().join("f").display());
-    let bench = bench(&file);
+    let bench = unstored::bench(&file);
     lost(&bench).await;
     assert_eq!(lost(&bench).await, 0);
     for generation in 0..generations {

@@ -3,15 +3,12 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use haypile_http::Collapse;
 use haypile_http::semantics::Rules;
-use haypile_http::{Body, Collapse, Purge};
-use http::Request;
 use tokio::time::sleep;
 
 use super::bench::{Bench, FRESH, PAGE, PRIVATE, Say, slowest};
-
-/// The fields of a page that stays fresh as long as a test takes.
-const DAY: &[(&str, &str)] = &[("cache-control", "max-age=86400")];
+use super::unstored::{self, DAY, KINDS, lost};
 
 #[tokio::test(start_paused = true)]
 async fn a_page_that_is_known_to_be_for_one_client_costs_its_own_time() {
@@ -228,38 +225,17 @@ async fn what_a_page_came_to_is_written_rarely() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_known_of_many_targets_takes_no_room_from_pages() {
-    let page = vec![b'a'; 7 << 10];
-    let answer = move |_, request: &Request<Body>| match request.uri().path() {
-        path if path.starts_with("/hot") => Say::page(DAY).body(page.clone()),
-        path if path.starts_with("/private") => Say::page(&[("set-cookie", "a=b")]),
-        path if path.starts_with("/failing") => Say::after(PAGE, 503, &[]),
-        path if path.starts_with("/gone") => Say::Fail(PAGE),
-        _ => Say::page(&[("cache-control", "no-store")]),
-    };
-    let bench = Bench::on("memory:size=2MiB", answer, |builder| builder);
-    let hot = async || {
-        let before = bench.requests();
-        for number in 0..200 {
-            bench.ask(&format!("http://example.org/hot/{number}"), &[]).await.expect("a page");
-        }
-        bench.requests() - before
-    };
-    hot().await;
+    let bench = unstored::bench("memory:size=2MiB");
+    lost(&bench).await;
     // The pages take most of the store.
-    let (pages, entries) = (hot().await, bench.store.stats().expect("it counts").entries);
+    let (pages, entries) = (lost(&bench).await, bench.store.stats().expect("it counts").entries);
     assert_eq!(pages, 0);
-    for kind in ["no-store", "private", "failing", "gone"] {
+    for kind in KINDS {
         for crowd in 0..50 {
-            let ask = async |number: usize| {
-                let url = format!("http://example.org/{kind}/{crowd}/{number}");
-                let _ = bench.ask(&url, &[]).await;
-                let _ = bench.post(&url).await;
-                let _ = bench.cache.purge(Purge::url(&url).soft()).await;
-            };
-            join_all((0..100).map(ask)).await;
+            unstored::ask(&bench, kind, &crowd.to_string(), 100).await;
         }
     }
-    let pages = hot().await;
+    let pages = lost(&bench).await;
     assert!(pages <= 10, "{pages} pages were evicted");
     let known = bench.store.stats().expect("it counts").entries.saturating_sub(entries);
     assert!((1..=150).contains(&known), "{known}");
