@@ -416,4 +416,6 @@ fn a_week_is_divided_into_days() {
     assert_eq!(short.windows, Windows::Equal(10));
     assert_eq!(short.choice.as_ref().unwrap().rolling.len(), 9);
     assert!(short.to_string().contains("behind the best of the next tenth on average"));
+    // So is one whose times are wrong.
+    assert_eq!(advice(u64::MAX / 25 / 40_000).windows, Windows::Equal(10));
 }

@@ -188,7 +188,7 @@ fn days_begin_with_the_first_request() {
     let days = Windows::whole_days(&trace, 0).unwrap();
     assert_eq!(days, Windows::Days(2));
     assert_eq!(reads(&trace, days, Warmup::None), [4, 6]);
-    assert_eq!(Windows::whole_days(&trace, 4), Some(Windows::Days(1)));
+    assert!(matches!(Windows::whole_days(&trace, 4), Ok(Windows::Days(1))));
     assert_eq!(reads(&trace, Windows::Days(2), Warmup::Requests(4)), [3, 3]);
     // A day without requests, and times that go back.
     assert_eq!(reads(&trace, Windows::Days(4), Warmup::None), [4, 3, 3, 0]);
@@ -203,7 +203,14 @@ fn days_begin_with_the_first_request() {
         &mut |_| ControlFlow::Continue(()),
     );
     assert!(matches!(error, Err(SimulateError::NoDays)));
-    assert_eq!(Windows::whole_days(&trace_of(&[(1, Op::Read, 1)]), 0), None);
+    let timeless = Windows::whole_days(&trace_of(&[(1, Op::Read, 1)]), 0);
+    assert!(matches!(timeless, Err(SimulateError::NoDays)));
+    // A first request without a time, or times of another unit, make days without end, which nobody has the memory for.
+    let days = |last_us| Windows::whole_days(&at_times(&[0, last_us]), 0);
+    assert!(matches!(days(1_000 * 24 * HOUR_US), Ok(Windows::Days(1_000))));
+    for last_us in [1_001 * 24 * HOUR_US, u64::MAX] {
+        assert!(matches!(days(last_us), Err(SimulateError::TooManyDays { most: 1_000, .. })));
+    }
 }
 
 fn error(trace: &Trace, change: impl Fn(&mut Sweep)) -> SimulateError {

@@ -406,8 +406,10 @@ fn advice(
 
 /// Returns the parts in which caches are compared over time: days, if there are enough, or else tenths.
 fn windows(trace: &Trace, warmup: u64) -> Windows {
-    let days = Windows::whole_days(trace, warmup).filter(|days| days.count() >= MIN_DAYS);
-    days.unwrap_or(Windows::Equal(WINDOWS))
+    match Windows::whole_days(trace, warmup) {
+        Ok(days) if days.count() >= MIN_DAYS => days,
+        _ => Windows::Equal(WINDOWS),
+    }
 }
 
 /// Returns the outcomes of a complete sweep.

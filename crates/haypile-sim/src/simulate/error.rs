@@ -23,6 +23,17 @@ pub enum SimulateError {
         "the trace has no times, so that it cannot be divided into days; state a number of windows"
     )]
     NoDays,
+    /// Days were asked for and the times are too far apart.
+    #[error(
+        "from its first to its last request the trace lasts {days} days, of which {most} can be told apart; state the unit of its \
+         times if they are wrong, or a number of windows"
+    )]
+    TooManyDays {
+        /// Whole days between the two.
+        days: u64,
+        /// The most that can be told apart.
+        most: usize,
+    },
     /// The costs that the trace states were asked for, and it states none.
     #[error(
         "the trace states no costs of misses: they come from a recording, a column cost in CSV, or a log with the time that the \

@@ -434,7 +434,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Returns the ends of the windows: at least that of the trace.
+    /// Returns the end of each window, in order; without windows, the end of the trace alone.
     fn edges(&self, warm: &Edge) -> Vec<Edge> {
         let (warmup, requests) = (self.warmup_requests, self.trace.whole_requests());
         match (self.windows, self.trace.times_us()) {

@@ -167,7 +167,8 @@ fn simulate(
         cost.check(trace).map_err(|error| command::explain(error, &name))?;
         command::note_free_reads(cost, trace, &name);
     }
-    let sweep = plan.sweep(trace, accounting, sizes);
+    let sweep =
+        plan.sweep(trace, accounting, sizes).map_err(|error| command::explain(error, &name))?;
     let passes = sweep.cells() + usize::from(plan.has_lru_curve);
     let progress =
         Progress::towards((trace.requests() * passes) as u64, format!("simulating {name}"));

@@ -6,8 +6,8 @@ use anyhow::bail;
 use haypile_sim::Trace;
 use haypile_sim::curve::LruCurve;
 use haypile_sim::simulate::{
-    Accounting, Contender, MissCost, Operations, Options, SizeRule, Sweep, TtlRule, Warmup,
-    Windows, footprint, least_capacity,
+    Accounting, Contender, MissCost, Operations, Options, SimulateError, SizeRule, Sweep, TtlRule,
+    Warmup, Windows, footprint, least_capacity,
 };
 
 use crate::args::{CapacityArgument, Part, Simulate, WindowsArgument};
@@ -146,17 +146,15 @@ impl SimulationPlan {
         self.contenders.len() + usize::from(self.has_lru_curve)
     }
 
-    /// Returns the parts of a trace that are counted separately too: no more than it has requests, or its days. Without times it has
-    /// none, which the simulation refuses.
-    fn windows(&self, trace: &Trace) -> Windows {
+    /// Returns the parts of a trace that are counted separately too: no more than it has requests, or its days.
+    fn windows(&self, trace: &Trace) -> Result<Windows, SimulateError> {
         match self.windows {
-            None => Windows::default(),
+            None => Ok(Windows::default()),
             Some(WindowsArgument::Equal(count)) => {
-                Windows::Equal(count.get().min(trace.requests()))
+                Ok(Windows::Equal(count.get().min(trace.requests())))
             }
             Some(WindowsArgument::Days) => {
-                let warmup = self.warmup.requests(trace.whole_requests()).unwrap_or(0);
-                Windows::whole_days(trace, warmup).unwrap_or(Windows::Days(1))
+                Windows::whole_days(trace, self.warmup.requests(trace.whole_requests())?)
             }
         }
     }
@@ -182,7 +180,12 @@ impl SimulationPlan {
     }
 
     /// Returns the simulations to run on a trace: policies, cache sizes and rules.
-    pub(crate) fn sweep(&self, trace: &Trace, accounting: Accounting, sizes: SizeRule) -> Sweep {
+    pub(crate) fn sweep(
+        &self,
+        trace: &Trace,
+        accounting: Accounting,
+        sizes: SizeRule,
+    ) -> Result<Sweep, SimulateError> {
         let capacities = if self.has_capacities() {
             let is_share = |it: &CapacityArgument| matches!(it, CapacityArgument::Share(_));
             let has_shares = self.capacities.iter().any(is_share);
@@ -205,7 +208,7 @@ impl SimulationPlan {
         if self.asked == Asked::Default && self.ttl.applies_to(trace) {
             contenders.retain(|contender| !contender.is_belady());
         }
-        Sweep {
+        Ok(Sweep {
             contenders,
             capacities,
             options: Options {
@@ -214,11 +217,11 @@ impl SimulationPlan {
                 operations: self.operations,
                 sizes,
                 ttl: self.ttl,
-                windows: self.windows(trace),
+                windows: self.windows(trace)?,
                 shards: self.shards,
             },
             jobs: self.jobs,
-        }
+        })
     }
 }
 
