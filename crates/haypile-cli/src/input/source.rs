@@ -19,12 +19,13 @@ pub(super) enum Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Returns inputs that can be read once.
+    /// Returns a source of these inputs that is opened once.
     pub(super) fn once(paths: &'a [PathBuf]) -> Self {
         Self::Paths(paths)
     }
 
-    /// Returns inputs that can be read several times: standard input and pipes are copied to a temporary file.
+    /// Returns a source of these inputs that may be opened several times: standard input and pipes are copied to a temporary
+    /// file.
     pub(super) fn again_and_again(paths: &'a [PathBuf]) -> anyhow::Result<Self> {
         let is_standard_input = |path: &PathBuf| path == Path::new(STANDARD_INPUT);
         let is_read_once = |path: &&PathBuf| {

@@ -92,7 +92,7 @@ fn run_ready(
     Ok(Ran { done: results.collect::<Result<_, _>>()?, load })
 }
 
-/// A process that does several jobs one after the other, each when it is told.
+/// A process of a runner that does several jobs, one after the other: it begins each when it is told to.
 pub(super) struct KeptProcess(Process);
 
 impl KeptProcess {

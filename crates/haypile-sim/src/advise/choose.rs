@@ -229,6 +229,7 @@ impl AdviceTable<'_> {
         let mut parts = outcome.windows.iter().filter(|part| part.reads() > 0);
         let first_part = parts.next().map_or(hit_ratio, Counts::hit_ratio);
         let last_part = parts.next_back().map_or(first_part, Counts::hit_ratio);
+        let by_cost = matches!(self.goal, Goal::Cost(_));
         let accounting = self.sweep.options.accounting;
         let (bytes, url_assumes_sizes) = store_bytes(trace, accounting, capacity, outcome);
         let lru_needs = if chosen == lru {
@@ -242,14 +243,8 @@ impl AdviceTable<'_> {
             capacity,
             hit_ratio,
             byte_hit_ratio: outcome.counts.byte_hit_ratio(),
-            cost_saved_ratio: match self.goal {
-                Goal::Cost(_) => Some(saved),
-                Goal::Reads | Goal::Bytes => None,
-            },
-            cost_saved_ns: match self.goal {
-                Goal::Cost(cost) => Some(cost.saved_ns(&outcome.counts)),
-                Goal::Reads | Goal::Bytes => None,
-            },
+            cost_saved_ratio: by_cost.then_some(saved),
+            cost_saved_ns: by_cost.then(|| self.goal.saved(&outcome.counts)),
             more_bytes: self.more_bytes(at, chosen),
             first_part_hit_ratio: first_part,
             last_part_hit_ratio: last_part,

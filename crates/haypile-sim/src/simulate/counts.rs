@@ -18,8 +18,8 @@ pub struct Counts {
     pub hit_bytes: u64,
     /// Sum of the sizes of the values that reads did not find in the cache, in bytes.
     pub miss_bytes: u64,
-    /// Sum of the costs that the trace states for the reads that found their key, in nanoseconds. Formulas
-    /// ([`MissCost`](super::MissCost)) do not need it, and neither do prints of it.
+    /// Sum of the costs that the trace states for the reads that found their key, in nanoseconds; 0 if it states none. JSON has
+    /// the cost by [`MissCost`](super::MissCost) instead.
     #[serde(skip)]
     pub hit_cost_ns: u64,
     /// Sum of the costs that the trace states for the reads that did not find their key, in nanoseconds.

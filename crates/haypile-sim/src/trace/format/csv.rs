@@ -113,6 +113,18 @@ fn typical<'a>(lines: &[&'a [u8]], options: &CsvOptions) -> &'a [u8] {
     lines[most.expect("there is a line")]
 }
 
+/// Returns what a column states, parsed; `None` if it is empty, `-` or `-1`.
+fn optional<'a>(
+    text: &'a [u8],
+    parse: impl Fn(&'a [u8]) -> Option<u64>,
+    expected: &'static str,
+) -> Result<Option<u64>, Bad<'a>> {
+    if matches!(text, b"" | b"-" | b"-1") {
+        return Ok(None);
+    }
+    parse(text).map(Some).ok_or_else(|| Bad::new(expected, text))
+}
+
 impl LineParser for Csv {
     fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Parsed<'a>, Bad<'a>> {
         if line.trim_ascii().is_empty() {
@@ -167,21 +179,14 @@ impl LineParser for Csv {
         }
         if let Some(column) = layout.ttl {
             let text = fields.get(column);
-            let is_none = text.is_empty() || text == b"-" || text == b"-1";
-            let ttl_us = field::time_us(text, layout.ttl_unit).filter(|_| !is_none);
-            if ttl_us.is_none() && !is_none {
-                return Err(Bad::new("a TTL (number, not negative)", text));
-            }
-            request.ttl_us = ttl_us;
+            let parse = |text| field::time_us(text, layout.ttl_unit);
+            request.ttl_us = optional(text, parse, "a TTL (number, not negative)")?;
         }
         if let Some(column) = layout.cost {
             let text = fields.get(column);
-            let is_none = text.is_empty() || text == b"-" || text == b"-1";
-            let cost_ns = field::time_ns(text, layout.cost_unit).filter(|_| !is_none);
-            if cost_ns.is_none() && !is_none {
-                return Err(Bad::new("the cost of a miss (a time: number, not negative)", text));
-            }
-            request.cost_ns = cost_ns;
+            let parse = |text| field::time_ns(text, layout.cost_unit);
+            let expected = "the cost of a miss (a time: number, not negative)";
+            request.cost_ns = optional(text, parse, expected)?;
         }
         let Some(column) = layout.count else { return Ok(Parsed::One(request)) };
         let text = fields.get(column);

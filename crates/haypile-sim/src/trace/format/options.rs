@@ -197,7 +197,8 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Returns the unit that the name of a column ends in (`_ms`, `_us` or `_ns`), or else seconds.
+    /// Returns the unit of the times in a column, by its name: the one that it ends in (`_ms`, `_us` or `_ns`), or else
+    /// seconds.
     pub(super) fn of_name(name: &[u8]) -> Self {
         let name = name.to_ascii_lowercase();
         if name.ends_with(b"_ms") {

@@ -143,7 +143,7 @@ impl<'a> Sample<'a> {
         }
     }
 
-    /// Returns the recorded position of the sample with at least `sampled` of its requests before it.
+    /// Returns the first recorded position of the sample with at least `sampled` of its requests before it.
     pub(crate) fn mark_at(&self, sampled: u64) -> Mark {
         let marks = self.marks.len() / MARK_WORDS;
         let mark = |at: usize| Mark::of(&self.marks[at * MARK_WORDS..]);
