@@ -1,6 +1,6 @@
 //! A test of advice: for each trace, cut and budget, a row with its certainty and its regret.
 //!
-//! `cargo run --release -p haypile-sim --example calibrate_advice -- [bytes|cost] [FORMAT=]TRACE...`
+//! `cargo run --release -p haypile-sim --example calibrate_advice -- [bytes|cost|days] [FORMAT=]TRACE...`
 //!
 //! `advise` reads a part of the trace. The regret is that of the part after it, which it has not seen: the hit ratio of the
 //! best of all policies that may be advised, minus that of the advised one, each at the advised size and warmed by the part
@@ -8,8 +8,8 @@
 //! Entries are counted in objects. After the word `bytes`, entries weigh their bytes and caches are judged by the bytes that
 //! hits save, as by `advise --by bytes`: budgets are bytes, and all ratios are byte hit ratios. The column `sizes` says where
 //! the trace has none: a key has then one between 64 bytes and 64 KiB, uniform in its logarithm, by a hash of its number. After the word `cost`, entries are counted in objects, and caches are judged by the
-//! cost that hits save, as by `advise --by cost`: a key has one between .1 ms and 1 s, drawn likewise, and all ratios are shares of it. A
-//! policy's own hash seed is that of the simulation.
+//! cost that hits save, as by `advise --by cost`: a key has one between .1 ms and 1 s, drawn likewise, and all ratios are shares of it. After the word `days`,
+//! caches are judged by hits, and requests have times, evenly spread, by which `advise` reads eight days. A policy's own hash seed is that of the simulation.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "rows go to standard output")]
 
@@ -29,6 +29,9 @@ use support::named_trace;
 /// Budgets, as thousandths of the distinct keys that `advise` has seen, or of the bytes of their values.
 const BUDGETS: [u64; 9] = [2, 5, 10, 20, 50, 100, 200, 300, 500];
 
+/// Microseconds of a day.
+const DAY_US: u64 = 86_400_000_000;
+
 /// The begin and the end of the part that `advise` reads, and the end of the part after it, in twelfths of the trace.
 const CUTS: [[usize; 3]; 3] = [[0, 6, 9], [0, 8, 12], [3, 9, 12]];
 
@@ -37,11 +40,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         "trace,requests,keys,from,cut,end,sizes,budget,policy,level,hit_ratio,best,best_hit_ratio,regret,rolling,parts"
     );
     let mut arguments = env::args().skip(1).peekable();
-    let word = arguments.next_if(|word| word == "bytes" || word == "cost");
+    let word = arguments.next_if(|word| ["bytes", "cost", "days"].contains(&&**word));
     let (goal, accounting) = match word.as_deref() {
         Some("bytes") => (Goal::Bytes, Accounting::Bytes),
-        Some(_) => (Goal::Cost(MissCost::OfTrace), Accounting::Objects),
-        None => (Goal::Reads, Accounting::Objects),
+        Some("cost") => (Goal::Cost(MissCost::OfTrace), Accounting::Objects),
+        _ => (Goal::Reads, Accounting::Objects),
     };
     for argument in arguments {
         let (name, trace) = match named_trace(&argument) {
@@ -58,9 +61,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         };
         for [from, cut, end] in CUTS {
             let at = |twelfths| trace.requests() * twelfths / 12;
+            let between_us = (word.as_deref() == Some("days"))
+                .then(|| (8 * DAY_US).div_ceil((at(cut) - at(from) - 1).max(1) as u64));
             let (seen, whole) = (
-                part(&trace, at(from)..at(cut), accounting)?,
-                part(&trace, at(from)..at(end), accounting)?,
+                part(&trace, at(from)..at(cut), accounting, between_us)?,
+                part(&trace, at(from)..at(end), accounting, between_us)?,
             );
             let room = room(&seen);
             for thousandths in BUDGETS {
@@ -87,14 +92,16 @@ fn room(trace: &Trace) -> u64 {
     last.values().sum()
 }
 
-/// Returns a trace of these requests of another one, without their times, with sizes only if entries weigh their bytes, and with
+/// Returns a trace of these requests of another one, as far apart as is stated, or else without times, with sizes only if entries weigh their bytes, and with
 /// generated costs.
 fn part(
     trace: &Trace,
     requests: Range<usize>,
     accounting: Accounting,
+    between_us: Option<u64>,
 ) -> Result<Trace, Box<dyn Error>> {
     let mut builder = TraceBuilder::new(BuildOptions::default());
+    let begin = requests.start;
     for at in requests {
         let id = trace.ids()[at].get();
         let size_bytes = match trace.sizes() {
@@ -106,7 +113,7 @@ fn part(
             key: trace.key(id),
             size_bytes,
             op: trace.ops().map_or(Op::Read, |ops| Op::from_number(ops[at])),
-            time_us: None,
+            time_us: between_us.map(|between_us| (at - begin) as u64 * between_us),
             ttl_us: None,
             cost_ns: Some(generated(id, 0xd1b5_4a32_d192_ed03, 1e5, 1e4)),
         })?;
