@@ -207,8 +207,7 @@ pub trait Policy: Send + Sync {
         None
     }
 
-    /// Prefetches the memory that [`evict`](Self::evict) reads and changes for the entry in this
-    /// slot.
+    /// Prefetches the memory of this slot that [`on_insert`](Self::on_insert) changes, and [`evict`](Self::evict) for the entry in it.
     fn prefetch_victim(&self, slot: Slot) {
         let _ = slot;
     }

@@ -55,6 +55,11 @@ impl Policy for Lru {
         self.links.unlink(slot);
     }
 
+    #[inline]
+    fn prefetch_slot(&self, slot: Slot) {
+        self.links.prefetch_to_write(slot);
+    }
+
     fn relocate(&mut self, from: Slot, to: Slot) {
         self.links.relocate(from, to);
     }

@@ -87,6 +87,12 @@ impl Policy for Sieve {
         self.visited.prefetch(slot);
     }
 
+    #[inline]
+    fn prefetch_victim(&self, slot: Slot) {
+        self.links.prefetch_to_write(slot);
+        self.visited.prefetch(slot);
+    }
+
     fn relocate(&mut self, from: Slot, to: Slot) {
         self.links.relocate(from, to);
         self.visited.relocate(from, to);

@@ -1,5 +1,6 @@
 //! The driver of one policy: it knows which keys are in the cache and keeps the bound.
 
+use haypile_policy::prefetch::prefetch_to_write;
 use haypile_policy::{Newcomer, Policy};
 
 use super::Counts;
@@ -140,6 +141,14 @@ impl<P: Policy, K: KeyState> Driver<P, K> {
 }
 
 impl<P: Policy, K: KeyState> Cached for Driver<P, K> {
+    #[inline]
+    fn prefetch(&self, id: u32) {
+        prefetch_to_write(&raw const self.keys[id as usize]);
+        self.policy.prefetch_slot(id);
+        self.policy.prefetch_victim(id);
+        self.policy.prefetch(u64::from(id));
+    }
+
     #[inline]
     fn read(&mut self, _at: usize, id: u32, size_bytes: u64, weight: impl FnOnce() -> Option<u64>) {
         let state = self.keys[id as usize].number();

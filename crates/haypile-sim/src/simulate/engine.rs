@@ -4,6 +4,7 @@
 //! The steps are those of `haypile::memory`, in its order, and so are the rules and the slots: with the
 //! same hash function of keys, store and simulation have the same hits.
 
+use haypile_policy::prefetch::prefetch_to_write;
 use haypile_policy::rules::memory::{self as rules, ShardBytes};
 use haypile_policy::slab::Slab;
 use haypile_policy::{Newcomer, Policy, Slot};
@@ -372,6 +373,11 @@ impl<P: Policy> SimulatedShard<P> {
 }
 
 impl<P: Policy> Cached for EngineCache<P> {
+    #[inline]
+    fn prefetch(&self, id: u32) {
+        prefetch_to_write(&raw const self.keys[id as usize]);
+    }
+
     fn read(&mut self, _at: usize, id: u32, size_bytes: u64, weight: impl FnOnce() -> Option<u64>) {
         let key = self.key(id);
         if key.state > GONE {

@@ -140,33 +140,54 @@ fn check_entry(
 fn check_requests(image: &[u8], columns: &Columns) -> Result<(), HptError> {
     let u32s = |kind| columns.get(kind).map(|range| u32s(&image[range]));
     let ids = u32s(ColumnType::Ids).ok_or_else(|| HptError::damaged("it has no column of ids"))?;
-    // Numbering in order of first appearance makes every id smaller than the number of keys, and
-    // every key used, which one comparison per request proves.
-    let mut seen = 0_u32;
-    for (position, id) in ids.iter().enumerate() {
-        match id.get() {
-            id if id < seen => {}
-            id if id == seen && seen < columns.keys => seen += 1,
-            id => {
-                return Err(HptError::damaged(format!("request {position} has the id {id}")));
-            }
-        }
-    }
-    if seen != columns.keys {
-        return Err(HptError::damaged(format!("only {seen} of {} keys occur", columns.keys)));
-    }
+    check_ids(ids, columns.keys)?;
     if let Some(range) = columns.get(ColumnType::Ops)
         && let Some(position) = image[range].iter().position(|&op| op > 2)
     {
         return Err(HptError::damaged(format!("request {position} has an unknown operation")));
     }
-    for (position, next) in u32s(ColumnType::NextUse).unwrap_or_default().iter().enumerate() {
-        let next = next.get();
-        if next != u32::MAX && (next as usize <= position || next as usize >= ids.len()) {
-            return Err(HptError::damaged(format!("request {position} has the next use {next}")));
+    check_next_use(u32s(ColumnType::NextUse).unwrap_or_default())
+}
+
+/// Checks that ids are numbers in order of first appearance, so that each is smaller than the number of keys, and that every key
+/// is used.
+fn check_ids(ids: &[U32], keys: u32) -> Result<(), HptError> {
+    // Without a branch, which a processor could not predict where new keys come.
+    let (mut seen, mut is_sound) = (0_u32, true);
+    for id in ids {
+        seen += u32::from(id.get() == seen);
+        is_sound &= id.get() < seen;
+    }
+    if is_sound && seen == keys {
+        return Ok(());
+    }
+    let mut seen = 0;
+    for (position, id) in ids.iter().enumerate() {
+        match id.get() {
+            id if id < seen => {}
+            id if id == seen && seen < keys => seen += 1,
+            id => {
+                return Err(HptError::damaged(format!("request {position} has the id {id}")));
+            }
         }
     }
-    Ok(())
+    Err(HptError::damaged(format!("only {seen} of {keys} keys occur")))
+}
+
+/// Checks that the next use of each request is a later one, or none.
+fn check_next_use(next_use: &[U32]) -> Result<(), HptError> {
+    // There are fewer requests than `u32::MAX`, which means none.
+    let requests = u32::try_from(next_use.len()).expect("as many as requests");
+    let is_wrong = |(position, next): (u32, &U32)| {
+        let next = next.get();
+        (next <= position || next >= requests) && next != u32::MAX
+    };
+    let numbered = || (0..).zip(next_use);
+    if !numbered().fold(false, |wrong, next| wrong | is_wrong(next)) {
+        return Ok(());
+    }
+    let (position, next) = numbered().find(|next| is_wrong(*next)).expect("one is wrong");
+    Err(HptError::damaged(format!("request {position} has the next use {next}")))
 }
 
 fn check_keys(image: &[u8], columns: &Columns) -> Result<(), HptError> {

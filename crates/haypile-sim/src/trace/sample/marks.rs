@@ -45,8 +45,22 @@ impl Marks {
     #[inline]
     pub(in crate::trace) fn note(&mut self, op: Op, size_bytes: Option<u64>, sampled: u64) {
         self.has_unknown_size |= size_bytes.is_none() && op != Op::Delete;
-        self.totals.add(op, size_bytes.unwrap_or(0));
-        self.left -= 1;
+        let mut totals = Totals::default();
+        totals.add(op, size_bytes.unwrap_or(0));
+        self.note_block(totals, sampled);
+    }
+
+    /// Returns the number of requests of the whole trace before the next mark, at least 1.
+    pub(super) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Counts a block of requests of the whole trace, [`left`](Self::left) at most, whose sizes are known; `sampled` is the number
+    /// of requests in the sample after it.
+    #[inline]
+    pub(super) fn note_block(&mut self, block: Totals, sampled: u64) {
+        self.totals.add_all(&block);
+        self.left -= block.requests();
         if self.left == 0 {
             self.mark(sampled);
         }

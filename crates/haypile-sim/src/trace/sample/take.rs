@@ -1,9 +1,10 @@
 //! Takes a sample of a trace.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use zerocopy::IntoBytes;
 
+use super::view::Totals;
 use super::{Marks, Sampling};
 use crate::trace::bytes::Bytes;
 use crate::trace::column::Column;
@@ -49,17 +50,23 @@ impl Trace {
         let chosen = Chosen::new(self, sampling);
         let mut marks = Marks::new(sampling);
         let mut sampled = SampledRequests::default();
-        let (sizes, ops) = (self.sizes(), self.ops());
-        for (at, id) in self.ids().iter().enumerate() {
-            if let Some(id) = chosen.rank(id.get()) {
-                sampled.push(self, at, id)?;
+        let (mut start, mut unreported) = (0, 0);
+        while start < self.requests() {
+            let most = usize::try_from(marks.left()).unwrap_or(usize::MAX).min(BLOCK_REQUESTS);
+            let block = start..self.requests().min(start.saturating_add(most));
+            for (offset, id) in self.ids()[block.clone()].iter().enumerate() {
+                if let Some(id) = chosen.rank(id.get()) {
+                    sampled.push(self, start + offset, id)?;
+                }
             }
-            let size_bytes = sizes.map_or(0, |sizes| u64::from(sizes[at].get()));
-            let op = ops.map_or(Op::Read, |ops| Op::from_number(ops[at]));
-            marks.note(op, Some(size_bytes), sampled.requests);
-            if (at + 1).is_multiple_of(BLOCK_REQUESTS) && progress(BLOCK_REQUESTS as u64).is_break()
-            {
-                return Ok(None);
+            marks.note_block(self.totals(block.clone()), sampled.requests);
+            unreported += block.len();
+            start = block.end;
+            if unreported >= BLOCK_REQUESTS {
+                if progress(unreported as u64).is_break() {
+                    return Ok(None);
+                }
+                unreported = 0;
             }
         }
         let mut keys = KeyColumns::default();
@@ -80,6 +87,20 @@ impl Trace {
         columns.push((ColumnType::Sample, marks.as_bytes()));
         let image = assemble(&Parts { requests, keys: number, columns }, MEMORY_BYTES)?;
         Self::from_own(image).map(Some)
+    }
+
+    /// Returns the totals of a block of requests; without sizes, those of values of no bytes.
+    fn totals(&self, block: Range<usize>) -> Totals {
+        let (sizes, ops) = (self.sizes(), self.ops());
+        if sizes.is_none() && ops.is_none() {
+            return Totals { reads: block.len() as u64, ..Totals::default() };
+        }
+        let mut totals = Totals::default();
+        for at in block {
+            let op = ops.map_or(Op::Read, |ops| Op::from_number(ops[at]));
+            totals.add(op, sizes.map_or(0, |sizes| u64::from(sizes[at].get())));
+        }
+        totals
     }
 }
 
@@ -148,30 +169,35 @@ impl SampledRequests {
 }
 
 /// The keys of a trace that are in a sample: a bit for each, and the number of bits before each word, so that the place of a
-/// hundred million keys takes twenty megabytes.
+/// hundred million keys takes twenty megabytes. They are apart, because most keys are not in it, and the bits tell that.
 struct Chosen {
-    words: Vec<(u64, u32)>,
+    words: Vec<u64>,
+    before: Vec<u32>,
 }
 
 impl Chosen {
     fn new(trace: &Trace, sampling: Sampling) -> Self {
-        let mut before = 0;
         let word = |first: u32| {
             let ids = (0..BITS).take_while(|bit| first + bit < trace.keys());
             let chosen = ids.filter(|bit| sampling.contains(trace.key(first + bit)));
-            let bits = chosen.fold(0_u64, |bits, bit| bits | 1 << bit);
-            let entry = (bits, before);
-            before += bits.count_ones();
-            entry
+            chosen.fold(0_u64, |bits, bit| bits | 1 << bit)
         };
-        Self { words: (0..trace.keys()).step_by(BITS as usize).map(word).collect() }
+        let words: Vec<u64> = (0..trace.keys()).step_by(BITS as usize).map(word).collect();
+        let mut sum = 0;
+        let before = words.iter().map(|bits| {
+            let before = sum;
+            sum += bits.count_ones();
+            before
+        });
+        let before = before.collect();
+        Self { words, before }
     }
 
     /// Returns the id of a key in the sample, if it is in it: ids are in the order of first requests there as well.
     #[inline]
     fn rank(&self, id: u32) -> Option<u32> {
-        let (bits, before) = self.words[(id / BITS) as usize];
-        let bit = 1_u64 << (id % BITS);
-        (bits & bit != 0).then(|| before + (bits & (bit - 1)).count_ones())
+        let at = (id / BITS) as usize;
+        let (bits, bit) = (self.words[at], 1_u64 << (id % BITS));
+        (bits & bit != 0).then(|| self.before[at] + (bits & (bit - 1)).count_ones())
     }
 }

@@ -49,6 +49,15 @@ impl Totals {
             Op::Delete => self.deletes += 1,
         }
     }
+
+    #[inline]
+    pub(super) fn add_all(&mut self, other: &Self) {
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.deletes += other.deletes;
+        self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
+        self.write_bytes = self.write_bytes.saturating_add(other.write_bytes);
+    }
 }
 
 /// A position in a trace's sample, with the totals (reads, writes, bytes) of the whole trace before it.
