@@ -33,7 +33,7 @@ use haypile_sim::trace::generate::{Mixture, Sizes};
 pub(crate) use capacity::CapacityArgument;
 use haypile_lab::experiment::value::{count, percent};
 pub(crate) use help::command;
-use value::{AsArgument, assumed_sizes, block_size, columns, positive, ttl, warmup};
+use value::{AsArgument, assumed_sizes, block_size, columns, objects, positive, ttl, warmup};
 pub(crate) use value::{Contenders, Delta, PolicyList, SampleArgument, WindowsArgument};
 
 /// Find out which cache to use, how large to make it, and what it gains
@@ -317,9 +317,9 @@ pub(crate) struct Simulate {
     #[arg(long, short, value_name = "SIZES", value_delimiter = ',', value_parser = CapacityArgument::from_str)]
     #[arg(conflicts_with = "objects")]
     pub(crate) size: Vec<CapacityArgument>,
-    /// Cache sizes in objects, separated by commas
-    #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = count)]
-    pub(crate) objects: Vec<u64>,
+    /// Cache sizes in objects, separated by commas: counts, or shares of the trace's keys, such as 10%
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = objects)]
+    pub(crate) objects: Vec<CapacityArgument>,
     /// Print the hit ratio over time as well: in this number of parts of the trace after the warm-up, or in days of 24
     /// hours from its first request on
     #[arg(long, value_name = "N|days", value_parser = WindowsArgument::from_str)]

@@ -20,7 +20,7 @@ const UNITS: [(&str, u64); 9] = [
 /// set (all its entries).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum CapacityArgument {
-    /// Bytes.
+    /// Bytes; of a cache that is sized in objects, their number.
     Bytes(u64),
     /// A part of the working set, from above 0 to 1.
     Share(f64),

@@ -17,6 +17,17 @@ use super::CapacityArgument;
 /// Name of the optimum, which is not a policy of the engine.
 const BELADY: &str = "belady";
 
+/// Parses a cache size in objects: a count, or a share of the keys.
+pub(crate) fn objects(text: &str) -> anyhow::Result<CapacityArgument> {
+    if text.ends_with('%') {
+        let share = text.parse().ok();
+        return share.with_context(|| format!("'{text}' is not a share above 0% and up to 100%"));
+    }
+    count(text)
+        .map(CapacityArgument::Bytes)
+        .map_err(|error| anyhow!("{error}, or a share of the keys, such as 10%"))
+}
+
 /// A list of eviction policies to simulate, separated by commas; it may include the optimum, which
 /// knows the future.
 #[derive(Clone, Debug)]

@@ -42,7 +42,7 @@ pub(crate) struct SimulationPlan {
     asked: Asked,
     part: Part,
     contenders: Vec<Contender>,
-    /// Capacities as the user wrote them; counts of objects as bytes.
+    /// Capacities as the user wrote them.
     capacities: Vec<CapacityArgument>,
     accounting: Option<Accounting>,
     warmup: Warmup,
@@ -58,8 +58,10 @@ pub(crate) struct SimulationPlan {
 impl SimulationPlan {
     pub(crate) fn new(arguments: &Simulate) -> anyhow::Result<Self> {
         let counts_objects = !arguments.objects.is_empty();
+        // A share is one of the accounting's unit, whatever that is.
+        let counts_bytes = arguments.size.iter().any(|size| !is_share(size));
         let accounting = match arguments.simulating.accounting {
-            Some(Accounting::Objects) if !arguments.size.is_empty() => {
+            Some(Accounting::Objects) if counts_bytes => {
                 bail!("--size is in bytes, but --accounting objects counts objects; use --objects")
             }
             Some(accounting) if counts_objects && accounting != Accounting::Objects => {
@@ -68,7 +70,7 @@ impl SimulationPlan {
                 )
             }
             None if counts_objects => Some(Accounting::Objects),
-            None if !arguments.size.is_empty() => Some(Accounting::Bytes),
+            None if counts_bytes => Some(Accounting::Bytes),
             accounting => accounting,
         };
         if arguments.simulating.shards.is_some() && accounting != Some(Accounting::Engine) {
@@ -100,8 +102,7 @@ impl SimulationPlan {
             None if arguments.curve.is_some() => curve,
             None => Contender::parse_list(POLICIES).expect("the default policies exist"),
         };
-        let counts = arguments.objects.iter().copied().map(CapacityArgument::Bytes);
-        let capacities = arguments.size.iter().copied().chain(counts).collect();
+        let capacities = arguments.size.iter().chain(&arguments.objects).copied().collect();
         Ok(Self {
             has_lru_curve,
             asked,
@@ -187,7 +188,6 @@ impl SimulationPlan {
         sizes: SizeRule,
     ) -> Result<Sweep, SimulateError> {
         let capacities = if self.has_capacities() {
-            let is_share = |it: &CapacityArgument| matches!(it, CapacityArgument::Share(_));
             let has_shares = self.capacities.iter().any(is_share);
             let all = if has_shares { footprint(trace, accounting) } else { 0 };
             let mut capacities: Vec<u64> = self.capacities.iter().map(|it| it.of(all)).collect();
@@ -223,6 +223,10 @@ impl SimulationPlan {
             jobs: self.jobs,
         })
     }
+}
+
+fn is_share(size: &CapacityArgument) -> bool {
+    matches!(size, CapacityArgument::Share(_))
 }
 
 /// Returns a few shares of `all`, and none below `least`.
