@@ -216,7 +216,8 @@ fn json_of_servers_and_networks() {
         notes,
         [
             "t: left out lines: 1 of other events",
-            "t: by the log itself, a cache answered 50.0 % of 2 reads"
+            "t: by the log itself, a cache answered 50.0 % of 2 reads",
+            "t: the sizes include the headers of responses"
         ]
     );
     let traefik = r#"{"RequestHost":"h","RequestMethod":"GET","RequestPath":"/a","DownstreamStatus":200,"DownstreamContentSize":9,"StartUTC":"2000-10-10T20:55:36Z","time":"x"}"#;
@@ -227,8 +228,97 @@ fn json_of_servers_and_networks() {
         );
         let (notes, read) = read(Format::JsonLog, &cloudflare);
         assert_eq!(read, [request(Read, "h/a", 9, TIME)]);
-        assert_eq!(notes, ["t: by the log itself, a cache answered 100.0 % of 1 reads"]);
+        assert_eq!(
+            notes,
+            [
+                "t: by the log itself, a cache answered 100.0 % of 1 reads",
+                "t: the sizes include the headers of responses"
+            ]
+        );
     }
+}
+
+#[test]
+fn json_of_content_networks() {
+    let hit = "t: by the log itself, a cache answered 100.0 % of 1 reads";
+    let headers = "t: the sizes include the headers of responses";
+    for (line, key, notes) in [
+        (
+            r#"{"timestamp":"2000-10-10T20:55:36+0000","host":"h","url":"/a","request_method":"GET","response_status":200,"response_body_size":9,"response_state":"HIT-CLUSTER"}"#,
+            "h/a",
+            vec![hit],
+        ),
+        (
+            r#"{"reqTimeSec":"971211336.000","bytes":"400","objSize":"9","statusCode":"200","reqHost":"h","reqMethod":"GET","reqPath":"/a","queryStr":"b=1","cacheStatus":"1"}"#,
+            "h/a?b=1",
+            vec![hit],
+        ),
+        (
+            r#"{"httpRequest":{"requestMethod":"GET","requestUrl":"https://h/a","status":200,"responseSize":"9","cacheHit":true,"latency":"0.1s"},"timestamp":"2000-10-10T20:55:36Z"}"#,
+            "https://h/a",
+            vec![hit, headers],
+        ),
+        (
+            r#"{"time":"2000-10-10T20:55:36Z","category":"FrontDoorAccessLog","properties":{"httpMethod":"GET","requestUri":"https://h:443/a","httpStatusCode":"200","responseBytes":"9","cacheStatus":"REMOTE_HIT"}}"#,
+            "https://h:443/a",
+            vec![hit],
+        ),
+        (
+            r#"{"date":"2000-10-10","time":"20:55:36","cs-method":"GET","x-host-header":"h","cs-uri-stem":"/a","cs-uri-query":"-","sc-status":"200","sc-bytes":"9","x-edge-result-type":"RefreshHit"}"#,
+            "h/a",
+            vec![hit, headers],
+        ),
+        (
+            r#"{"start_time":"2000-10-10T20:55:36.000Z","method":"GET","path":"/a","authority":"h","response_code":200,"bytes_sent":9}"#,
+            "h/a",
+            vec![],
+        ),
+    ] {
+        let (told, read) = read(Format::JsonLog, line);
+        assert_eq!((read, told), (vec![request(Read, key, 9, TIME)], strings(&notes)), "{line}");
+    }
+    let missed =
+        r#"{"url":"/a","request_method":"GET","response_status":200,"response_state":"MISS-WAIT"}"#;
+    assert_eq!(
+        read(Format::JsonLog, missed).0,
+        ["t: by the log itself, a cache answered 0.0 % of 1 reads"]
+    );
+}
+
+fn strings(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+/// As container runtimes, the journal and collectors of logs write what a server has written.
+#[test]
+fn json_around_lines_of_other_logs() {
+    let line = r#"192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] \"GET /a HTTP/1.0\" 200 9"#;
+    let inner = r#"{\"ts\":971211336,\"request\":{\"method\":\"GET\",\"host\":\"h\",\"uri\":\"/a\"},\"size\":9,\"status\":200}"#;
+    for (log, key) in [
+        (format!(r#"{{"log":"{line}\n","stream":"stdout","time":"2026-01-01T00:00:00Z"}}"#), "/a"),
+        (format!(r#"{{"MESSAGE":"{line}","_SYSTEMD_UNIT":"nginx.service"}}"#), "/a"),
+        (format!(r#"{{"log":"{inner}\n","stream":"stdout"}}"#), "h/a"),
+        (format!(r#"{{"message":{},"stream":"stdout"}}"#, inner.replace('\\', "")), "h/a"),
+    ] {
+        let log = format!("{log}\n{{\"log\":\"ready\"}}\n{{\"log\":7}}\n{{\"log\":\"{{\"}}\n");
+        let (notes, read) = read(Format::JsonLog, &log);
+        assert_eq!(read, [request(Read, key, 9, TIME)], "{log}");
+        assert_eq!(notes, ["t: left out lines: 3 of other events"]);
+    }
+    let other = error("{\"log\":\"ready\"}\n", &options(Format::JsonLog));
+    assert!(other.contains("1 of other events; if its requests have other names"), "{other}");
+}
+
+#[test]
+fn envoy_and_istio_begin_with_the_time() {
+    let envoy = r#"[2000-10-10T20:55:36.000Z] "GET /a HTTP/1.1" 200 - 0 9 3 2 "-" "curl" "id" "h" "192.0.2.1:80"
+[2000-10-10T20:55:36.000Z] "GET /a HTTP/1.1" 200 - via_upstream - "-" 0 9 3 2 "-" "curl" "id" "h" "192.0.2.1:80" outbound
+[2000-10-10T20:55:36.000Z] "- - -" 0 NR filter_chain_not_found - "-" 0 0 0 - "-" "-" "-" "-" "-" - -
+"#;
+    let expected = request(Read, "h/a", 9, TIME);
+    let (notes, read) = read(Format::AccessLog, envoy);
+    assert_eq!(read, [expected.clone(), expected]);
+    assert_eq!(notes, ["t: left out lines: 1 without a request that is HTTP"]);
 }
 
 #[test]

@@ -1,7 +1,11 @@
-//! Logs with a JSON object in each line, as nginx (with names of its variables), Caddy, Traefik and Cloudflare write them.
+//! Logs with a JSON object in each line: those of nginx (with names of its variables), Caddy, Traefik, Envoy and the Elastic Common
+//! Schema, and of the content networks of Cloudflare, `CloudFront` (version 2), Fastly, Akamai (`DataStream` 2), Google Cloud and Azure.
 //!
 //! What a member stands for follows from its name; `--columns` states others, members of members by their path (`request.uri`). Lines
-//! without a URL are left out: programs log other events too.
+//! without a URL are left out: programs log other events too. The line of another log in a member, as containers wrap what a
+//! server writes, is read as a line of that log.
+
+mod names;
 
 use serde_json::Value;
 
@@ -9,83 +13,20 @@ use super::super::super::{Op, Request};
 use super::super::bad::Bad;
 use super::super::options::{CsvColumn, CsvOptions, TimeUnit};
 use super::super::{field, operation};
+use super::ncsa::Ncsa;
 use super::{Exchange, Line, Lines, Why, request_line, time};
-
-/// Names of members, the first that is there counts.
-const METHOD: &[&str] = &[
-    "request.method",
-    "RequestMethod",
-    "ClientRequestMethod",
-    "request_method",
-    "method",
-    "http.request.method",
-    "verb",
-];
-const TARGET: &[&str] = &[
-    "request.uri",
-    "RequestPath",
-    "ClientRequestURI",
-    "request_uri",
-    "uri",
-    "path",
-    "url",
-    "url.original",
-];
-const REQUEST: &[&str] = &["request", "request_line"];
-const QUERY: &[&str] = &["args", "query_string", "query"];
-const HOST: &[&str] = &[
-    "request.host",
-    "RequestHost",
-    "ClientRequestHost",
-    "http_host",
-    "host",
-    "server_name",
-    "vhost",
-];
-const STATUS: &[&str] = &[
-    "status",
-    "DownstreamStatus",
-    "EdgeResponseStatus",
-    "response",
-    "status_code",
-    "http.response.status_code",
-];
-const SIZE: &[&str] = &[
-    "size",
-    "DownstreamContentSize",
-    "EdgeResponseBytes",
-    "body_bytes_sent",
-    "bytes_sent",
-    "bytes",
-    "length",
-    "http.response.body.bytes",
-];
-const TIME: &[&str] = &[
-    "ts",
-    "StartUTC",
-    "EdgeStartTimestamp",
-    "time_iso8601",
-    "time_local",
-    "msec",
-    "time",
-    "@timestamp",
-    "timestamp",
-    "date",
-];
-const CACHE: &[&str] = &["CacheCacheStatus", "upstream_cache_status", "cache_status", "cache"];
-
-/// The time that the server behind took, with the unit.
-const COST: &[(&str, TimeUnit)] = &[
-    ("upstream_response_time", TimeUnit::Seconds),
-    ("OriginDuration", TimeUnit::Nanoseconds),
-    ("OriginResponseDurationMs", TimeUnit::Milliseconds),
-    ("OriginResponseTime", TimeUnit::Nanoseconds),
-];
+use names::{
+    CACHE, COST, HOST, METHOD, QUERY, REQUEST, SIZE, SIZE_WITH_HEADERS, STATUS, TARGET, TIME,
+    WRAPPED,
+};
 
 #[derive(Debug)]
 pub(super) struct Json {
     /// The JSON object of the last line read, from which an exchange borrows its texts.
     object: Value,
+    /// The reader of lines that are in a member.
+    wrapped: Ncsa,
+    counts_headers: bool,
     /// The paths of the key's fields that were asked for instead of the usual names.
     key: Option<String>,
     size: Role,
@@ -130,7 +71,8 @@ impl Json {
         };
         let CsvOptions { size, op, time, cost, .. } = options;
         let [size, op, time, cost] = [size, op, time, cost].map(Role::of);
-        Self { object: Value::Null, key, size, op, time, cost }
+        let (object, wrapped) = (Value::Null, Ncsa::default());
+        Self { object, wrapped, counts_headers: false, key, size, op, time, cost }
     }
 }
 
@@ -147,6 +89,21 @@ impl Lines for Json {
         let parsed = text.and_then(|text| serde_json::from_slice::<Value>(text).ok());
         self.object =
             parsed.filter(Value::is_object).ok_or_else(|| Bad::new("a JSON object", line))?;
+        if self.key.is_none()
+            && first(&self.object, TARGET).or(first(&self.object, REQUEST)).is_none()
+        {
+            match unwrapped(&self.object) {
+                Some(Unwrapped::Object(inner)) => self.object = inner,
+                Some(Unwrapped::Text) => {
+                    let text = first(&self.object, WRAPPED).and_then(Value::as_str);
+                    let text = text.unwrap_or_default().trim_ascii();
+                    // Programs log other events too.
+                    let inner = self.wrapped.read(text.as_bytes());
+                    return Ok(inner.unwrap_or(Line::LeftOut(Why::NoValue)));
+                }
+                None => {}
+            }
+        }
         let object = &self.object;
         let line_of_request = first(object, REQUEST)
             .and_then(Value::as_str)
@@ -164,7 +121,12 @@ impl Lines for Json {
             Some(Value::Number(number)) => time::any(number.to_string().as_bytes()),
             _ => None,
         };
+        let time_us = time_us.or_else(|| match self.time {
+            Role::Usual => date_and_time(object),
+            Role::None | Role::Path(_) => None,
+        });
         let size_bytes = self.size.find(object, SIZE).and_then(number);
+        self.counts_headers |= matches!(self.size, Role::Usual) && counts_headers(object);
         let cost_ns = self.cost_ns();
         let method = self.op.find(object, METHOD).and_then(Value::as_str).map(str::as_bytes);
         let method = method.or(line_of_request.map(|(method, _)| method));
@@ -197,11 +159,20 @@ impl Lines for Json {
             status,
             size_bytes,
             time_us,
-            was_hit: first(object, CACHE)
-                .and_then(Value::as_str)
-                .and_then(|text| super::was_hit(text.as_bytes())),
+            was_hit: first(object, CACHE).and_then(was_hit),
             cost_ns,
         }))
+    }
+
+    fn counts_headers(&self) -> bool {
+        self.counts_headers
+    }
+
+    fn remedy(&self) -> Option<&'static str> {
+        Some(
+            "if its requests have other names, state them, members of members by their path, as in --columns \
+             key=request.url,op=request.method,size=bytes,time=at",
+        )
     }
 }
 
@@ -243,4 +214,52 @@ fn member<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
 /// Returns a number, which some logs have as a text.
 fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| field::decimal(value.as_str()?.as_bytes()))
+}
+
+/// The content of a member with a line of another log.
+enum Unwrapped {
+    /// A line that is a JSON object itself.
+    Object(Value),
+    /// Another line.
+    Text,
+}
+
+/// Returns what a member with a line of another log has.
+fn unwrapped(object: &Value) -> Option<Unwrapped> {
+    match first(object, WRAPPED)? {
+        Value::String(text) => {
+            let inner =
+                text.trim_ascii_start().starts_with('{').then(|| serde_json::from_str(text).ok());
+            Some(inner.flatten().map_or(Unwrapped::Text, Unwrapped::Object))
+        }
+        inner @ Value::Object(_) => Some(Unwrapped::Object(inner.clone())),
+        _ => None,
+    }
+}
+
+/// Returns the time of a log that has the day apart, as W3C logs have it.
+fn date_and_time(object: &Value) -> Option<u64> {
+    let text = |name| member(object, name).and_then(Value::as_str).map(str::as_bytes);
+    time::of_day(text("date")?, text("time")?)
+}
+
+/// Whether the size of an object is that of a response with its headers.
+fn counts_headers(object: &Value) -> bool {
+    let name = SIZE.iter().find(|name| member(object, name).is_some());
+    // Envoy gives the name that nginx has for all bytes to those of the body.
+    let is_of_envoy = member(object, "response_code").is_some();
+    name.is_some_and(|name| SIZE_WITH_HEADERS.contains(name)) && !is_of_envoy
+}
+
+/// Reads what a log says of the cache of its server: a word, a Boolean, or Akamai's number.
+fn was_hit(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(was_hit) => Some(*was_hit),
+        Value::String(text) => match text.as_str() {
+            "0" => Some(false),
+            "1" => Some(true),
+            text => super::was_hit(text.as_bytes()),
+        },
+        _ => None,
+    }
 }

@@ -102,6 +102,11 @@ trait Lines: std::fmt::Debug + Send {
     fn counts_headers(&self) -> bool {
         false
     }
+
+    /// Returns what a user can do about a log without any request.
+    fn remedy(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// A parser of the log of a web server or proxy.
@@ -136,7 +141,10 @@ impl WebLog {
 
     /// Returns notes for users on which lines of the log were left out, and how others were interpreted.
     pub(super) fn notes(&self, path: &Path) -> Vec<String> {
-        self.rules.notes(path, self.lines.counts_headers())
+        let mut notes = self.rules.notes(path, self.lines.counts_headers());
+        let remedy = self.lines.remedy().filter(|_| !self.has_exchanges && !notes.is_empty());
+        notes.extend(remedy.map(str::to_owned));
+        notes
     }
 }
 
@@ -180,9 +188,17 @@ fn split_at_byte(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
 /// Reads what a log says of the cache of its server, as nginx, Cloudflare and others call it.
 fn was_hit(text: &[u8]) -> Option<bool> {
     let is = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()));
-    if is(&["hit", "stale", "updating", "revalidated", "RefreshHit", "OriginShieldHit"]) {
+    // Fastly adds where and how, as in HIT-CLUSTER and MISS-WAIT.
+    let kind = text.split(|byte| *byte == b'-').next().unwrap_or_default();
+    let is_kind = |word: &[u8]| kind.eq_ignore_ascii_case(word);
+    if is_kind(b"hit")
+        || is(&["stale", "updating", "revalidated", "RefreshHit", "OriginShieldHit", "REMOTE_HIT"])
+    {
         Some(true)
-    } else if is(&["miss", "expired", "bypass", "dynamic", "none"]) {
+    } else if is_kind(b"miss")
+        || is_kind(b"pass")
+        || is(&["expired", "bypass", "dynamic", "none", "CONFIG_NOCACHE", "PRIVATE_NOSTORE"])
+    {
         Some(false)
     } else {
         None

@@ -7,6 +7,9 @@
 //! are not HTTP, which every public server logs, are left out: `-` where a client sent nothing in time (408), and the
 //! first bytes of TLS.
 //!
+//! Envoy and Istio, which begin with the time, are read here too: `[2016-04-15T20:17:00.310Z] "GET /a HTTP/1.1" 200 - 0 154 ...`,
+//! with the bytes received before those sent, and the host as the last but one of the quoted columns.
+//!
 //! `haypile proxy` logs what its cache did behind the user agent, as in `Cache-Status`, and the seconds until the response had ended:
 //! `"fwd=uri-miss; stored" 0.052114`. These are the cost of a miss. Of requests that it refused there is only a `detail`, and they
 //! are left out. What else follows the size is ignored.
@@ -14,9 +17,10 @@
 use std::net::IpAddr;
 
 use super::super::bad::Bad;
+use super::super::field::decimal;
 use super::super::options::TimeUnit;
 use super::quoted::{Columns, split_quoted};
-use super::time::CommonLog;
+use super::time::{CommonLog, any as any_time};
 use super::{Exchange, Line, Lines, Why, cost_ns, request_line, size, split_at_byte, status};
 
 #[derive(Debug, Default)]
@@ -28,6 +32,9 @@ impl Lines for Ncsa {
     fn read<'a>(&'a mut self, line: &'a [u8]) -> Result<Line<'a>, Bad<'a>> {
         if line.starts_with(b"#") {
             return Ok(Line::Nothing);
+        }
+        if let Some(line) = envoy(line) {
+            return Ok(line);
         }
         let shape = || Bad::new("host ident user [time] \"request\" status bytes", line);
         // The blank keeps an IPv6 host in brackets apart from the time.
@@ -56,6 +63,31 @@ impl Lines for Ncsa {
             ..Exchange::new(method, target, status, size_bytes, time_us)
         }))
     }
+}
+
+/// Reads a line of Envoy or Istio in its default format.
+fn envoy(line: &[u8]) -> Option<Line<'_>> {
+    let (time, rest) = split_at_byte(line.strip_prefix(b"[")?, b']')?;
+    let (request, rest) = split_quoted(rest.strip_prefix(b" \"")?)?;
+    // A connection without HTTP has "- - -".
+    let Some((method, target)) = request_line(request) else {
+        return Some(Line::LeftOut(Why::NotHttp));
+    };
+    let mut words = rest.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+    let status = status(words.next()?).ok()?;
+    // Istio has reasons between the flags and the bytes.
+    let mut numbers = words.skip(1).filter_map(decimal);
+    let (_received, sent_bytes) = (numbers.next()?, numbers.next()?);
+    let mut quoted = Vec::new();
+    let mut left = rest;
+    while let Some(at) = memchr::memchr(b'"', left) {
+        let (text, behind) = split_quoted(&left[at + 1..])?;
+        quoted.push(text);
+        left = behind;
+    }
+    let host = quoted.iter().rev().nth(1).copied().filter(|host| !matches!(*host, b"" | b"-"));
+    let exchange = Exchange::new(method, target, status, Some(sent_bytes), any_time(time)?);
+    Some(Line::Exchange(Exchange { host, ..exchange }))
 }
 
 /// Returns the virtual host of what precedes the time, if it has one: `host client ident user`, or `client host user`.
