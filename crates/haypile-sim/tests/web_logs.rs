@@ -297,6 +297,12 @@ fn json_around_lines_of_other_logs() {
     for (log, key) in [
         (format!(r#"{{"log":"{line}\n","stream":"stdout","time":"2026-01-01T00:00:00Z"}}"#), "/a"),
         (format!(r#"{{"MESSAGE":"{line}","_SYSTEMD_UNIT":"nginx.service"}}"#), "/a"),
+        (
+            format!(
+                r#"{{"message":"{line}","path":"/var/log/access.log","host":"web1","status":"info"}}"#
+            ),
+            "/a",
+        ),
         (format!(r#"{{"log":"{inner}\n","stream":"stdout"}}"#), "h/a"),
         (format!(r#"{{"message":{},"stream":"stdout"}}"#, inner.replace('\\', "")), "h/a"),
     ] {

@@ -89,9 +89,7 @@ impl Lines for Json {
         let parsed = text.and_then(|text| serde_json::from_slice::<Value>(text).ok());
         self.object =
             parsed.filter(Value::is_object).ok_or_else(|| Bad::new("a JSON object", line))?;
-        if self.key.is_none()
-            && first(&self.object, TARGET).or(first(&self.object, REQUEST)).is_none()
-        {
+        if self.key.is_none() && !is_exchange(&self.object) {
             match unwrapped(&self.object) {
                 Some(Unwrapped::Object(inner)) => self.object = inner,
                 Some(Unwrapped::Text) => {
@@ -214,6 +212,13 @@ fn member<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
 /// Returns a number, which some logs have as a text.
 fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| field::decimal(value.as_str()?.as_bytes()))
+}
+
+/// Whether an object has a request and its response, and not only a name or two that collectors of logs add: `path` can be the file
+/// of a log.
+fn is_exchange(object: &Value) -> bool {
+    let has_status = first(object, STATUS).and_then(number).is_some();
+    has_status && first(object, TARGET).or(first(object, REQUEST)).is_some()
 }
 
 /// The content of a member with a line of another log.
