@@ -46,8 +46,14 @@ fn content_tells_text_formats() {
 
 #[test]
 fn a_few_bad_lines_do_not_hide_a_format() {
-    let arc = [&ARC.repeat(20)[..], b"garbage\n"].concat();
-    assert_eq!(recognise("trace", &arc), Ok(Format::Arc));
+    let arc = (0..40).fold(String::new(), |lines, number| format!("{lines}7 1 0 {number}\n"));
+    assert_eq!(recognise("trace", format!("{arc}garbage\n").as_bytes()), Ok(Format::Arc));
+    // Other traces have four columns too.
+    for last in ["GET", "0", "200"] {
+        let lines: String =
+            (0..20).fold(String::new(), |lines, at| format!("{lines}{at} {} 64 {last}\n", at % 7));
+        assert_ne!(recognise("trace", lines.as_bytes()), Ok(Format::Arc), "{last}");
+    }
     // Of a short log, most lines can be such.
     let mut log = b"h - - [10/Oct/2000:13:55:36 -0700] \"-\" 408 0\n".repeat(9);
     log.extend(LOG);

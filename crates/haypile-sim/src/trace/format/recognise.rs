@@ -153,7 +153,7 @@ fn by_text(head: &[u8], whole: bool, options: &ReadOptions) -> Option<Format> {
         Some(Format::Spc)
     } else if fits(&mut Address, &lines) {
         Some(Format::Address)
-    } else if fits(&mut Arc, &lines) {
+    } else if fits(&mut Arc, &lines) && has_request_numbers(&lines) {
         Some(Format::Arc)
     } else if mostly(&lines, is_lirs) {
         Some(Format::Lirs)
@@ -181,6 +181,16 @@ fn fits(parser: &mut impl LineParser, lines: &[&[u8]]) -> bool {
         Err(_) => false,
     });
     is_mostly && has_request
+}
+
+/// Whether the last columns of most lines are numbers that rise, as those of requests do. Other traces have four columns too, and
+/// an operation or a size as the last.
+fn has_request_numbers(lines: &[&[u8]]) -> bool {
+    let last = |line: &&[u8]| line.rsplit(u8::is_ascii_whitespace).next().and_then(field::decimal);
+    let numbers: Vec<u64> = lines.iter().filter_map(last).collect();
+    let rising = numbers.windows(2).filter(|pair| pair[0] < pair[1]).count();
+    // Of sizes that are random half rise.
+    !numbers.is_empty() && 4 * rising >= 3 * (numbers.len() - 1)
 }
 
 fn contains(line: &[u8], text: &[u8]) -> bool {
