@@ -16,12 +16,12 @@ const UNITS: [(&str, u64); 9] = [
     ("tib", 1 << 40),
 ];
 
-/// A size of a simulated cache as the user wrote it: in bytes, or as a share of the trace's working
-/// set (all its entries).
+/// A size of a simulated cache as the user wrote it: in bytes or objects, or as a share of the trace's working set (all its
+/// entries).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum CapacityArgument {
-    /// Bytes; of a cache that is sized in objects, their number.
-    Bytes(u64),
+    /// A number of bytes, or of objects, as the option says.
+    Count(u64),
     /// A part of the working set, from above 0 to 1.
     Share(f64),
 }
@@ -49,6 +49,11 @@ impl fmt::Display for CapacityError {
 impl std::error::Error for CapacityError {}
 
 impl CapacityArgument {
+    /// Whether the size is a share of the working set.
+    pub(crate) fn is_share(self) -> bool {
+        matches!(self, Self::Share(_))
+    }
+
     /// Returns this size of a simulated cache in bytes or entries; `all` is the working set of the
     /// trace, 100 %.
     #[expect(
@@ -58,7 +63,7 @@ impl CapacityArgument {
     )]
     pub(crate) fn of(self, all: u64) -> u64 {
         match self {
-            Self::Bytes(bytes) => bytes,
+            Self::Count(bytes) => bytes,
             Self::Share(share) => ((all as f64 * share) as u64).max(1),
         }
     }
@@ -95,7 +100,7 @@ impl FromStr for CapacityArgument {
             None if factor == 1 => None,
             None => fraction(parsed, factor),
         };
-        bytes.filter(|bytes| *bytes > 0).map(Self::Bytes).ok_or_else(|| error(None))
+        bytes.filter(|bytes| *bytes > 0).map(Self::Count).ok_or_else(|| error(None))
     }
 }
 
@@ -124,7 +129,7 @@ mod tests {
             ("0.5KiB", 512),
             ("18446744073709551615", u64::MAX),
         ] {
-            assert_eq!(text.parse(), Ok(CapacityArgument::Bytes(bytes)), "{text}");
+            assert_eq!(text.parse(), Ok(CapacityArgument::Count(bytes)), "{text}");
         }
         assert_eq!("10%".parse(), Ok(CapacityArgument::Share(0.1)));
         assert_eq!(CapacityArgument::Share(0.125).of(1000), 125);

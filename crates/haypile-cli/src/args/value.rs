@@ -24,7 +24,7 @@ pub(crate) fn objects(text: &str) -> anyhow::Result<CapacityArgument> {
         return share.with_context(|| format!("'{text}' is not a share above 0% and up to 100%"));
     }
     count(text)
-        .map(CapacityArgument::Bytes)
+        .map(CapacityArgument::Count)
         .map_err(|error| anyhow!("{error}, or a share of the keys, such as 10%"))
 }
 
@@ -151,7 +151,7 @@ impl FromStr for AsArgument {
 /// Parses the size of blocks that requests of a block trace are divided into.
 pub(super) fn block_size(text: &str) -> anyhow::Result<BlockSize> {
     match text.parse()? {
-        CapacityArgument::Bytes(bytes) => Ok(BlockSize::new(bytes)?),
+        CapacityArgument::Count(bytes) => Ok(BlockSize::new(bytes)?),
         CapacityArgument::Share(_) => {
             bail!("the size of a block cannot be a percentage; write it in bytes, such as 4KiB")
         }

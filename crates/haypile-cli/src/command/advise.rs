@@ -88,8 +88,7 @@ fn budget(size: CapacityArgument, trace: &Trace, accounting: Option<Accounting>)
     let known = if trace.sizes().is_some() { Accounting::Bytes } else { Accounting::Objects };
     let accounting = accounting.unwrap_or(known);
     let budget = size.of(footprint(trace, accounting));
-    let is_share = matches!(size, CapacityArgument::Share(_));
-    if is_share && accounting != Accounting::Objects { readable(budget) } else { budget }
+    if size.is_share() && accounting != Accounting::Objects { readable(budget) } else { budget }
 }
 
 /// Returns the largest size up to this one that has three digits and a unit, such as 803MiB or 17000KiB.

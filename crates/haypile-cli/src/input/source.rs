@@ -19,13 +19,12 @@ pub(super) enum Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Returns a source of these inputs that is opened once.
+    /// Creates a source that reads the inputs where they are, and may be opened once.
     pub(super) fn once(paths: &'a [PathBuf]) -> Self {
         Self::Paths(paths)
     }
 
-    /// Returns a source of these inputs that may be opened several times: standard input and pipes are copied to a temporary
-    /// file.
+    /// Creates a source that may be opened several times: it copies standard input and pipes to a temporary file.
     pub(super) fn again_and_again(paths: &'a [PathBuf]) -> anyhow::Result<Self> {
         let is_standard_input = |path: &PathBuf| path == Path::new(STANDARD_INPUT);
         let is_read_once = |path: &&PathBuf| {

@@ -59,7 +59,7 @@ impl SimulationPlan {
     pub(crate) fn new(arguments: &Simulate) -> anyhow::Result<Self> {
         let counts_objects = !arguments.objects.is_empty();
         // A share is one of the accounting's unit, whatever that is.
-        let counts_bytes = arguments.size.iter().any(|size| !is_share(size));
+        let counts_bytes = !arguments.size.iter().all(|size| size.is_share());
         let accounting = match arguments.simulating.accounting {
             Some(Accounting::Objects) if counts_bytes => {
                 bail!("--size is in bytes, but --accounting objects counts objects; use --objects")
@@ -147,7 +147,8 @@ impl SimulationPlan {
         self.contenders.len() + usize::from(self.has_lru_curve)
     }
 
-    /// Returns the parts of a trace that are counted separately too: no more than it has requests, or its days.
+    /// Returns the windows of a trace whose hits and misses are printed separately: as many as the user asked for, but no more than
+    /// the trace has requests, or its whole days.
     fn windows(&self, trace: &Trace) -> Result<Windows, SimulateError> {
         match self.windows {
             None => Ok(Windows::default()),
@@ -188,7 +189,7 @@ impl SimulationPlan {
         sizes: SizeRule,
     ) -> Result<Sweep, SimulateError> {
         let capacities = if self.has_capacities() {
-            let has_shares = self.capacities.iter().any(is_share);
+            let has_shares = self.capacities.iter().any(|size| size.is_share());
             let all = if has_shares { footprint(trace, accounting) } else { 0 };
             let mut capacities: Vec<u64> = self.capacities.iter().map(|it| it.of(all)).collect();
             capacities.sort_unstable();
@@ -223,10 +224,6 @@ impl SimulationPlan {
             jobs: self.jobs,
         })
     }
-}
-
-fn is_share(size: &CapacityArgument) -> bool {
-    matches!(size, CapacityArgument::Share(_))
 }
 
 /// Returns a few shares of `all`, and none below `least`.
