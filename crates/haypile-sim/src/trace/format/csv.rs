@@ -113,7 +113,7 @@ fn typical<'a>(lines: &[&'a [u8]], options: &CsvOptions) -> &'a [u8] {
     lines[most.expect("there is a line")]
 }
 
-/// Returns what a column states, parsed; `None` if it is empty, `-` or `-1`.
+/// Parses a column that states nothing in some lines: `None` if it is empty, `-` or `-1`.
 fn optional<'a>(
     text: &'a [u8],
     parse: impl Fn(&'a [u8]) -> Option<u64>,

@@ -89,18 +89,16 @@ impl Lines for Json {
         let parsed = text.and_then(|text| serde_json::from_slice::<Value>(text).ok());
         self.object =
             parsed.filter(Value::is_object).ok_or_else(|| Bad::new("a JSON object", line))?;
-        if self.key.is_none() && !is_exchange(&self.object) {
-            match unwrapped(&self.object) {
-                Some(Unwrapped::Object(inner)) => self.object = inner,
-                Some(Unwrapped::Text) => {
-                    let text = first(&self.object, WRAPPED).and_then(Value::as_str);
-                    let text = text.unwrap_or_default().trim_ascii();
-                    // Programs log other events too.
-                    let inner = self.wrapped.read(text.as_bytes());
-                    return Ok(inner.unwrap_or(Line::LeftOut(Why::NoValue)));
-                }
-                None => {}
-            }
+        if self.key.is_none()
+            && !is_exchange(&self.object)
+            && let Some(inner) = wrapped(&self.object)
+        {
+            self.object = inner;
+        }
+        if let Value::String(text) = &self.object {
+            let inner = self.wrapped.read(text.trim_ascii().as_bytes());
+            // Programs log other events too.
+            return Ok(inner.unwrap_or(Line::LeftOut(Why::NoValue)));
         }
         let object = &self.object;
         let line_of_request = first(object, REQUEST)
@@ -123,8 +121,12 @@ impl Lines for Json {
             Role::Usual => date_and_time(object),
             Role::None | Role::Path(_) => None,
         });
-        let size_bytes = self.size.find(object, SIZE).and_then(number);
-        self.counts_headers |= matches!(self.size, Role::Usual) && counts_headers(object);
+        let size = match &self.size {
+            Role::Usual => named(object, SIZE),
+            role => role.find(object, SIZE).map(|size| ("", size)),
+        };
+        let size_bytes = size.and_then(|(_, size)| number(size));
+        self.counts_headers |= size.is_some_and(|(name, _)| counts_headers(name, object));
         let cost_ns = self.cost_ns();
         let method = self.op.find(object, METHOD).and_then(Value::as_str).map(str::as_bytes);
         let method = method.or(line_of_request.map(|(method, _)| method));
@@ -198,7 +200,12 @@ impl Json {
 
 /// Returns the first member that is there.
 fn first<'a>(object: &'a Value, names: &[&str]) -> Option<&'a Value> {
-    names.iter().find_map(|name| member(object, name))
+    named(object, names).map(|(_, value)| value)
+}
+
+/// Returns the first member that is there, with its name.
+fn named<'a, 'b>(object: &'a Value, names: &[&'b str]) -> Option<(&'b str, &'a Value)> {
+    names.iter().find_map(|name| Some((*name, member(object, name)?)))
 }
 
 /// Returns a member by its name, or by its path through others.
@@ -214,49 +221,40 @@ fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| field::decimal(value.as_str()?.as_bytes()))
 }
 
-/// Whether an object has a request and its response, and not only a name or two that collectors of logs add: `path` can be the file
-/// of a log.
+/// Whether an object has a request and its status. Collectors of logs add names such as `path`, the file of a log, to lines that
+/// they wrap.
 fn is_exchange(object: &Value) -> bool {
     let has_status = first(object, STATUS).and_then(number).is_some();
     has_status && first(object, TARGET).or(first(object, REQUEST)).is_some()
 }
 
-/// The content of a member with a line of another log.
-enum Unwrapped {
-    /// A line that is a JSON object itself.
-    Object(Value),
-    /// Another line.
-    Text,
-}
-
-/// Returns what a member with a line of another log has.
-fn unwrapped(object: &Value) -> Option<Unwrapped> {
+/// Returns what a member with a line of another log has: a JSON object, or any other line as a string.
+fn wrapped(object: &Value) -> Option<Value> {
     match first(object, WRAPPED)? {
-        Value::String(text) => {
-            let inner =
-                text.trim_ascii_start().starts_with('{').then(|| serde_json::from_str(text).ok());
-            Some(inner.flatten().map_or(Unwrapped::Text, Unwrapped::Object))
+        line @ Value::String(text) => {
+            let inner = serde_json::from_str(text).ok().filter(Value::is_object);
+            Some(inner.unwrap_or_else(|| line.clone()))
         }
-        inner @ Value::Object(_) => Some(Unwrapped::Object(inner.clone())),
+        inner @ Value::Object(_) => Some(inner.clone()),
         _ => None,
     }
 }
 
-/// Returns the time of a log that has the day apart, as W3C logs have it.
+/// Returns the time of an object that has the day and the time of day apart, as W3C logs do.
 fn date_and_time(object: &Value) -> Option<u64> {
     let text = |name| member(object, name).and_then(Value::as_str).map(str::as_bytes);
     time::of_day(text("date")?, text("time")?)
 }
 
-/// Whether the size of an object is that of a response with its headers.
-fn counts_headers(object: &Value) -> bool {
-    let name = SIZE.iter().find(|name| member(object, name).is_some());
+/// Whether the size that an object has under this name is that of a response with its headers.
+fn counts_headers(name: &str, object: &Value) -> bool {
     // Envoy gives the name that nginx has for all bytes to those of the body.
-    let is_of_envoy = member(object, "response_code").is_some();
-    name.is_some_and(|name| SIZE_WITH_HEADERS.contains(name)) && !is_of_envoy
+    let is_of_envoy = || member(object, "response_code").is_some();
+    SIZE_WITH_HEADERS.contains(&name) && !is_of_envoy()
 }
 
-/// Reads what a log says of the cache of its server: a word, a Boolean, or Akamai's number.
+/// Returns whether the cache of the log's server answered, by its word for that, by a Boolean, or by Akamai's 0 and 1; `None` if the
+/// value does not tell.
 fn was_hit(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(was_hit) => Some(*was_hit),

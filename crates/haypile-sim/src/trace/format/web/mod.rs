@@ -103,7 +103,7 @@ trait Lines: std::fmt::Debug + Send {
         false
     }
 
-    /// Returns what a user can do about a log without any request.
+    /// Returns advice for a user whose log has no request; `None` if there is nothing to advise.
     fn remedy(&self) -> Option<&'static str> {
         None
     }
@@ -185,7 +185,8 @@ fn split_at_byte(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
     Some((&text[..at], &text[at + 1..]))
 }
 
-/// Reads what a log says of the cache of its server, as nginx, Cloudflare and others call it.
+/// Returns whether the cache of the log's server answered, by the word for it of nginx, Cloudflare and others; `None` if the word does
+/// not tell.
 fn was_hit(text: &[u8]) -> Option<bool> {
     let is = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()));
     // Fastly adds where and how, as in HIT-CLUSTER and MISS-WAIT.

@@ -8,7 +8,7 @@
 //! first bytes of TLS.
 //!
 //! Envoy and Istio, which begin with the time, are read here too: `[2016-04-15T20:17:00.310Z] "GET /a HTTP/1.1" 200 - 0 154 ...`,
-//! with the bytes received before those sent, and the host as the last but one of the quoted columns.
+//! with the bytes received before those sent, and the host in the sixth column after them.
 //!
 //! `haypile proxy` logs what its cache did behind the user agent, as in `Cache-Status`, and the seconds until the response had ended:
 //! `"fwd=uri-miss; stored" 0.052114`. These are the cost of a miss. Of requests that it refused there is only a `detail`, and they
@@ -65,7 +65,7 @@ impl Lines for Ncsa {
     }
 }
 
-/// Reads a line of Envoy or Istio in its default format.
+/// Reads a line in the default format of Envoy or Istio; `None` if it is not one.
 fn envoy(line: &[u8]) -> Option<Line<'_>> {
     let (time, rest) = split_at_byte(line.strip_prefix(b"[")?, b']')?;
     let (request, rest) = split_quoted(rest.strip_prefix(b" \"")?)?;
@@ -73,19 +73,14 @@ fn envoy(line: &[u8]) -> Option<Line<'_>> {
     let Some((method, target)) = request_line(request) else {
         return Some(Line::LeftOut(Why::NotHttp));
     };
-    let mut words = rest.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
-    let status = status(words.next()?).ok()?;
-    // Istio has reasons between the flags and the bytes.
-    let mut numbers = words.skip(1).filter_map(decimal);
-    let (_received, sent_bytes) = (numbers.next()?, numbers.next()?);
-    let mut quoted = Vec::new();
-    let mut left = rest;
-    while let Some(at) = memchr::memchr(b'"', left) {
-        let (text, behind) = split_quoted(&left[at + 1..])?;
-        quoted.push(text);
-        left = behind;
-    }
-    let host = quoted.iter().rev().nth(1).copied().filter(|host| !matches!(*host, b"" | b"-"));
+    let columns: Vec<&[u8]> = Columns(rest).collect();
+    let status = status(columns.first()?).ok()?;
+    // The status and the flags; in Istio's lines also reasons; then the bytes received and those sent.
+    let numbers = columns.iter().enumerate().skip(2);
+    let mut numbers = numbers.filter_map(|(at, column)| Some((at, decimal(column)?)));
+    let (at, sent_bytes) = numbers.nth(1)?;
+    // Two durations, the client, its program, the request's id, and the host.
+    let host = columns.get(at + 6).copied().filter(|host| !matches!(*host, b"" | b"-"));
     let exchange = Exchange::new(method, target, status, Some(sent_bytes), any_time(time)?);
     Some(Line::Exchange(Exchange { host, ..exchange }))
 }
