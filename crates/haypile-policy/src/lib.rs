@@ -207,7 +207,8 @@ pub trait Policy: Send + Sync {
         None
     }
 
-    /// Prefetches the memory of this slot that [`on_insert`](Self::on_insert) changes, and [`evict`](Self::evict) for the entry in it.
+    /// Prefetches the memory of this slot that [`on_insert`](Self::on_insert) changes for an entry that is placed in it, and that
+    /// [`evict`](Self::evict) reads and changes for its entry.
     fn prefetch_victim(&self, slot: Slot) {
         let _ = slot;
     }

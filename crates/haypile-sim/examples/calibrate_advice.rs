@@ -7,9 +7,10 @@
 //! that `advise` has read. The regrets of the rolling tests, on which the certainty rests, come last, with the best hit ratio in each.
 //! Entries are counted in objects. After the word `bytes`, entries weigh their bytes and caches are judged by the bytes that
 //! hits save, as by `advise --by bytes`: budgets are bytes, and all ratios are byte hit ratios. The column `sizes` says where
-//! the trace has none: a key has then one between 64 bytes and 64 KiB, uniform in its logarithm, by a hash of its number. After the word `cost`, entries are counted in objects, and caches are judged by the
-//! cost that hits save, as by `advise --by cost`: a key has one between .1 ms and 1 s, drawn likewise, and all ratios are shares of it. After the word `days`,
-//! caches are judged by hits, and requests have times, evenly spread, by which `advise` reads eight days. A policy's own hash seed is that of the simulation.
+//! the trace has none: a key has then one between 64 bytes and 64 KiB, uniform in its logarithm, by a hash of its number. After the
+//! word `cost`, entries are counted in objects, and caches are judged by the cost that hits save, as by `advise --by cost`: a key has
+//! one between .1 ms and 1 s, drawn likewise, and all ratios are shares of it. After the word `days`, caches are judged by hits, and
+//! requests have times, evenly spread, by which `advise` reads eight days. A policy's own hash seed is that of the simulation.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "rows go to standard output")]
 
@@ -92,8 +93,8 @@ fn room(trace: &Trace) -> u64 {
     last.values().sum()
 }
 
-/// Returns a trace of these requests of another one, as far apart as is stated, or else without times, with sizes only if entries weigh their bytes, and with
-/// generated costs.
+/// Returns a trace of these requests of another one, with generated costs. Its requests have times that are `between_us` apart, if
+/// that is stated, and sizes if entries weigh their bytes.
 fn part(
     trace: &Trace,
     requests: Range<usize>,

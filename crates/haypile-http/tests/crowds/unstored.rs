@@ -10,7 +10,7 @@ use super::bench::{Bench, PAGE, Say};
 pub(crate) const DAY: &[(&str, &str)] = &[("cache-control", "max-age=86400")];
 /// The pages that a test stores. They take most of a store of 2 MiB.
 pub(crate) const PAGES: usize = 200;
-/// The kinds of targets of which no response is stored, each the begin of its paths.
+/// The kinds of targets of which no response is stored. The paths of a kind begin with its name.
 pub(crate) const KINDS: [&str; 4] = ["no-store", "private", "failing", "gone"];
 
 /// Returns a bench on a store, with pages under `/hot`, and without a usable response under the paths of [`KINDS`].

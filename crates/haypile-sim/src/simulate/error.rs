@@ -23,7 +23,7 @@ pub enum SimulateError {
         "the trace has no times, so that it cannot be divided into days; state a number of windows"
     )]
     NoDays,
-    /// Days were asked for and the times are too far apart.
+    /// The trace lasts more days than can be windows.
     #[error(
         "from its first to its last request the trace lasts {days} days, of which {most} can be told apart; state the unit of its \
          times if they are wrong, or a number of windows"

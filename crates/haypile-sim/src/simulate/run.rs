@@ -445,7 +445,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Returns the end of each window, in order; without windows, the end of the trace alone.
+    /// Returns the place in the trace where each window ends, in order; without windows, the end of the trace alone.
     fn edges(&self, warm: &Edge) -> Vec<Edge> {
         let (warmup, requests) = (self.warmup_requests, self.trace.whole_requests());
         match (self.windows, self.trace.times_us()) {
@@ -482,7 +482,7 @@ impl<'a> Run<'a> {
         Some(())
     }
 
-    /// Runs a block of requests, of which the next ones are prefetched while some are simulated.
+    /// Simulates a block of requests as [`run_block`](Self::run_block) does, and prefetches what the next of them need.
     fn run_prefetched<C: Cached>(&mut self, cache: &mut C, block: Range<usize>) {
         for start in block.clone().step_by(PREFETCHED_REQUESTS) {
             let next = block.end.min(start + PREFETCHED_REQUESTS);
@@ -549,11 +549,7 @@ mod tests {
     fn trace(keys: impl Iterator<Item = u64>) -> Trace {
         let mut builder = TraceBuilder::new(BuildOptions::default());
         for key in keys {
-            let key = Key::Number(key);
-            let (op, size_bytes) = (Op::Read, None);
-            builder
-                .push(Request { key, size_bytes, op, time_us: None, ttl_us: None, cost_ns: None })
-                .expect("fewer requests than a trace can have");
+            builder.push(Request::read(Key::Number(key))).expect("a trace can have more");
         }
         builder.finish().expect("a small trace")
     }

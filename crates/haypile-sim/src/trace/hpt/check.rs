@@ -149,8 +149,8 @@ fn check_requests(image: &[u8], columns: &Columns) -> Result<(), HptError> {
     check_next_use(u32s(ColumnType::NextUse).unwrap_or_default())
 }
 
-/// Checks that ids are numbers in order of first appearance, so that each is smaller than the number of keys, and that every key
-/// is used.
+/// Checks that a key's first request has the lowest number that no request before it has, so that every id is below the number of
+/// keys, and that there are as many numbers as keys.
 fn check_ids(ids: &[U32], keys: u32) -> Result<(), HptError> {
     // Without a branch, which a processor could not predict where new keys come.
     let (mut seen, mut is_sound) = (0_u32, true);
@@ -162,16 +162,14 @@ fn check_ids(ids: &[U32], keys: u32) -> Result<(), HptError> {
         return Ok(());
     }
     let mut seen = 0;
-    for (position, id) in ids.iter().enumerate() {
-        match id.get() {
-            id if id < seen => {}
-            id if id == seen && seen < keys => seen += 1,
-            id => {
-                return Err(HptError::damaged(format!("request {position} has the id {id}")));
-            }
-        }
-    }
-    Err(HptError::damaged(format!("only {seen} of {keys} keys occur")))
+    let wrong = ids.iter().enumerate().find(|(_, id)| {
+        seen += u32::from(id.get() == seen && seen < keys);
+        id.get() >= seen
+    });
+    Err(HptError::damaged(match wrong {
+        Some((position, id)) => format!("request {position} has the id {}", id.get()),
+        None => format!("only {seen} of {keys} keys occur"),
+    }))
 }
 
 /// Checks that the next use of each request is a later one, or none.

@@ -45,22 +45,27 @@ impl Marks {
     #[inline]
     pub(in crate::trace) fn note(&mut self, op: Op, size_bytes: Option<u64>, sampled: u64) {
         self.has_unknown_size |= size_bytes.is_none() && op != Op::Delete;
-        let mut totals = Totals::default();
-        totals.add(op, size_bytes.unwrap_or(0));
-        self.note_block(totals, sampled);
+        self.totals.add(op, size_bytes.unwrap_or(0));
+        self.advance(1, sampled);
     }
 
-    /// Returns the number of requests of the whole trace before the next mark, at least 1.
+    /// Returns the number of requests of the whole trace until the next mark is recorded, at least 1.
     pub(super) fn left(&self) -> u64 {
         self.left
     }
 
-    /// Counts a block of requests of the whole trace, [`left`](Self::left) at most, whose sizes are known; `sampled` is the number
-    /// of requests in the sample after it.
+    /// Adds the totals of a block of requests of the whole trace, whose sizes are known, and records a mark if one is due after it. The
+    /// block has [`left`](Self::left) requests at most; `sampled` is the number of requests in the sample up to its end.
     #[inline]
     pub(super) fn note_block(&mut self, block: Totals, sampled: u64) {
         self.totals.add_all(&block);
-        self.left -= block.requests();
+        self.advance(block.requests(), sampled);
+    }
+
+    /// Records a mark if one is due after this number of further requests.
+    #[inline]
+    fn advance(&mut self, requests: u64, sampled: u64) {
+        self.left -= requests;
         if self.left == 0 {
             self.mark(sampled);
         }

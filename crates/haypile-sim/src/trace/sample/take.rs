@@ -169,7 +169,7 @@ impl SampledRequests {
 }
 
 /// The keys of a trace that are in a sample: a bit for each, and the number of bits before each word, so that the place of a
-/// hundred million keys takes twenty megabytes. They are apart, because most keys are not in it, and the bits tell that.
+/// hundred million keys takes twenty megabytes. The counts are apart: of most keys, which are not in the sample, only the bit is read.
 struct Chosen {
     words: Vec<u64>,
     before: Vec<u32>,

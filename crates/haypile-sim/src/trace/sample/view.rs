@@ -50,6 +50,7 @@ impl Totals {
         }
     }
 
+    /// Adds the totals of further requests.
     #[inline]
     pub(super) fn add_all(&mut self, other: &Self) {
         self.reads += other.reads;
