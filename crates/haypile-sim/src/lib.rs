@@ -5,7 +5,6 @@
 
 pub mod advise;
 pub mod curve;
-pub mod plot;
 pub mod reuse;
 pub mod simulate;
 pub mod trace;

@@ -3,9 +3,9 @@
 use std::num::NonZeroUsize;
 
 use anyhow::bail;
+use haypile_plot::{Chart, Curve, MAX_CURVES, Point, Style, Unit};
 use haypile_sim::Trace;
 use haypile_sim::advise::{Advice, Certainty, Question, advise};
-use haypile_sim::plot::{self, Chart, Curve, MAX_CURVES, Point, Style, Unit};
 use haypile_sim::simulate::{Accounting, Goal, footprint};
 
 use crate::args::{Advise, CapacityArgument};
@@ -32,7 +32,7 @@ struct AdviceDocument<'a> {
 /// Executes `haypile advise`: prints advice on the size and policy of a cache for a trace.
 pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     if let Some(path) = &arguments.plot {
-        plot::check_path(path)?;
+        haypile_plot::check_path(path)?;
         output::target::check(path)?;
     }
     interrupt::watch()?;
@@ -66,7 +66,8 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
         bail!("interrupted while caches were simulated, so that there is no advice")
     };
     if let Some(path) = arguments.plot.as_ref().filter(|_| !advice.sizes.is_empty()) {
-        chart(&advice, input::name(&arguments.traces)).write(path)?;
+        let chart = chart(&advice, input::name(&arguments.traces));
+        output::target::replace(path, chart.svg()?.as_bytes())?;
     }
     if arguments.json {
         return output::json(&AdviceDocument {

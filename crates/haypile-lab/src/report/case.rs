@@ -5,7 +5,7 @@ use haypile_measure::parameters;
 use haypile_measure::result::{Identity, Parameters, Sample, Samples};
 use haypile_measure::statistics::{Rule, Verdict};
 use haypile_number::{Quantity, grouped};
-use haypile_sim::plot::drawing::text::printable;
+use haypile_plot::drawing::text::printable;
 
 use haypile_measure::figure::{CaseNotes, Estimate, Figure};
 

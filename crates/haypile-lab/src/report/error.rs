@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use haypile_sim::plot::PlotError;
+use haypile_plot::PlotError;
 
 use haypile_measure::compare::CompareError;
 use haypile_measure::result::ResultsError;

@@ -2,7 +2,7 @@
 
 use haypile_measure::result::{Machine, Program, Run, Sample, Samples, disturbance};
 use haypile_number::quantity;
-use haypile_sim::plot::drawing::text::{one_line, printable};
+use haypile_plot::drawing::text::{one_line, printable};
 
 use super::number::{bounded, count, list};
 

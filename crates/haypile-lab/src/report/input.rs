@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use haypile_measure::compare::{CompareError, read_each};
 use haypile_measure::figure::Findings;
 use haypile_measure::result::{self, Results, Samples};
-use haypile_sim::plot::drawing::text::printable;
+use haypile_plot::drawing::text::printable;
 
 use super::error::ReportError;
 use super::simulation::Simulations;

@@ -44,7 +44,7 @@ mod wording;
 
 use std::collections::BTreeSet;
 
-use haypile_sim::plot::PlotError;
+use haypile_plot::PlotError;
 
 pub use error::ReportError;
 pub use input::{Input, read};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use haypile_measure::result::{Results, Run, Sample, Samples};
-use haypile_sim::plot::drawing::text::printable;
+use haypile_plot::drawing::text::printable;
 
 use super::topic::Topics;
 use super::wording::Wording;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use haypile_measure::parameters;
 use haypile_measure::result::{Run, Sample, disturbance};
 use haypile_number::grouped;
-use haypile_sim::plot::drawing::text::{one_line, printable};
+use haypile_plot::drawing::text::{one_line, printable};
 
 use super::about::{About, about};
 use super::body;

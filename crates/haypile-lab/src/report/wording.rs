@@ -1,7 +1,7 @@
 //! A question in the words of an experiment file.
 
 use haypile_measure::result::Run;
-use haypile_sim::plot::drawing::text::one_line;
+use haypile_plot::drawing::text::one_line;
 
 use super::number::bounded;
 use super::topic::{Topic, Topics};

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::Path;
 use std::slice;
 
+use haypile_plot::{Chart, Curve, MAX_CURVES, PlotError, Point, Style, Unit};
 use haypile_sim::curve::Estimate;
-use haypile_sim::plot::{self, Chart, Curve, MAX_CURVES, PlotError, Point, Style, Unit};
 use haypile_sim::simulate::Accounting;
 
 use super::tables::{capacity_header, outcome_of};
@@ -70,7 +70,7 @@ pub(crate) fn check(path: &Path, curves: usize) -> anyhow::Result<()> {
     if curves > MAX_CURVES {
         return Err(PlotError::TooManyCurves { curves }.into());
     }
-    plot::check_path(path)?;
+    haypile_plot::check_path(path)?;
     output::target::check(path)
 }
 
@@ -95,8 +95,7 @@ pub(crate) fn plot(results: &[Results], path: &Path) -> anyhow::Result<()> {
         curves: results.iter().flat_map(|one| curves(one, is_one)).collect(),
         log_x: true,
     };
-    chart.write(path)?;
-    Ok(())
+    output::target::replace(path, chart.svg()?.as_bytes())
 }
 
 fn curves(one: &Results, is_one: bool) -> Vec<Curve> {

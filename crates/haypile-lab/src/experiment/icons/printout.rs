@@ -2,7 +2,7 @@
 
 use haypile_measure::figure::{self, Estimate, Figure};
 use haypile_measure::result::{Sample, Samples};
-use haypile_sim::plot::drawing::text::printable;
+use haypile_plot::drawing::text::printable;
 
 use crate::experiment::Printout;
 use crate::experiment::on_caches::table::written;

@@ -3,7 +3,7 @@
 use haypile_measure::figure::{self, Figure};
 use haypile_measure::result::Samples;
 use haypile_number::{NBSP, Quantity};
-use haypile_sim::plot::drawing::text::printable;
+use haypile_plot::drawing::text::printable;
 
 use super::game::{self, game_table, is_game};
 use super::printout::{IconCase, cases as icon_cases};

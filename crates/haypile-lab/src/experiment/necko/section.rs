@@ -2,8 +2,8 @@
 
 use haypile_measure::figure;
 use haypile_number::{NBSP, Quantity};
-use haypile_sim::plot::Unit;
-use haypile_sim::plot::axis::capacity;
+use haypile_plot::Unit;
+use haypile_plot::axis::capacity;
 
 use super::over_http::without_suffix;
 use crate::report::body::curves::{VALUE_BYTES, picture, series};

@@ -4,8 +4,8 @@ use haypile::ByteSize;
 use haypile_measure::figure::Estimate;
 use haypile_measure::result::Samples;
 use haypile_number::{NBSP, Quantity};
-use haypile_sim::plot::Unit;
-use haypile_sim::plot::drawing::text::printable;
+use haypile_plot::Unit;
+use haypile_plot::drawing::text::printable;
 
 use super::browser;
 use super::left;

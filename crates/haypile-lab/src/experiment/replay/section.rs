@@ -3,7 +3,7 @@
 use haypile_measure::figure::Estimate;
 use haypile_measure::result::Sample;
 use haypile_number::Quantity;
-use haypile_sim::plot::drawing::text::printable;
+use haypile_plot::drawing::text::printable;
 
 use super::{Ratios, ReplayRow, ratios};
 use crate::report::body::details;

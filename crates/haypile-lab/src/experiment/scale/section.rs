@@ -3,8 +3,8 @@
 use haypile_measure::figure;
 use haypile_measure::result::Samples;
 use haypile_number::Quantity;
-use haypile_sim::plot::Unit;
-use haypile_sim::plot::drawing::text::printable;
+use haypile_plot::Unit;
+use haypile_plot::drawing::text::printable;
 
 use super::speedup::{Scaling, Workers, scalings};
 use crate::report::body::curves::{Over, picture, series};

@@ -4,8 +4,8 @@ use haypile_measure::figure::{self, Estimate};
 use haypile_measure::parameters;
 use haypile_number::grouped;
 use haypile_number::{NBSP, Quantity};
-use haypile_sim::plot::Unit;
-use haypile_sim::plot::drawing::text::printable;
+use haypile_plot::Unit;
+use haypile_plot::drawing::text::printable;
 use serde_json::Value;
 
 use super::KILLED;

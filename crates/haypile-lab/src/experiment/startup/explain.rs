@@ -5,7 +5,7 @@ use std::path::Path;
 
 use haypile_measure::result::{CallCounts, FolderCalls, StartCalls};
 use haypile_number::Quantity;
-use haypile_sim::plot::drawing::text::printable;
+use haypile_plot::drawing::text::printable;
 use serde_json::{Value, json};
 
 use super::condition::Condition;

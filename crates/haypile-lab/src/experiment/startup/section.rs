@@ -3,7 +3,7 @@
 use haypile_measure::figure::Figure;
 use haypile_measure::result::Samples;
 use haypile_number::Quantity;
-use haypile_sim::plot::drawing::text::printable;
+use haypile_plot::drawing::text::printable;
 
 use super::condition::Condition;
 use super::difference::{StartCase, cases as start_cases};

@@ -3,7 +3,7 @@
 use haypile_measure::figure::{Estimate, Figure};
 use haypile_measure::statistics::Interval;
 use haypile_number::{NBSP, Quantity};
-use haypile_sim::plot::drawing::text::printable;
+use haypile_plot::drawing::text::printable;
 
 use super::condition::Condition;
 use super::difference::{Difference, StartCase};

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use haypile_measure::result::{Sample, Samples};
 use haypile_number::Quantity;
-use haypile_sim::plot::drawing::canvas;
+use haypile_plot::drawing::canvas;
 
 use super::condition::Condition;
 use super::difference::{StartCase, cases};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use haypile_measure::figure::{Estimate, Figure};
 use haypile_number::Quantity;
-use haypile_sim::plot::axis::capacity;
-use haypile_sim::plot::{MAX_CURVES, Unit};
+use haypile_plot::axis::capacity;
+use haypile_plot::{MAX_CURVES, Unit};
 
 use super::super::case::{Case, labels};
 use super::super::chart::{Chart, Lines, Picture, Series, Spot, Ticks, slug};

@@ -241,7 +241,7 @@ fn version(entrant: &Entrant<'_>) -> String {
     let known = entrant.good().last().or_else(|| entrant.samples.last().copied());
     known.map_or_else(nothing, |sample| {
         let subject = &sample.subject;
-        haypile_sim::plot::drawing::text::printable(&format!(
+        haypile_plot::drawing::text::printable(&format!(
             "{} ({})",
             subject.version, subject.language
         ))

@@ -4,8 +4,8 @@ use haypile_measure::figure::{Estimate, Operations, PERCENTILES};
 use haypile_measure::result::{Sample, Samples};
 use haypile_number::grouped;
 use haypile_number::{NBSP, Quantity};
-use haypile_sim::plot::MAX_CURVES;
-use haypile_sim::plot::drawing::text::printable;
+use haypile_plot::MAX_CURVES;
+use haypile_plot::drawing::text::printable;
 
 use super::super::case::{Entrant, cases, labels, varying};
 use super::super::chart::{Chart, Lines, Picture, Series, Ticks, slug};

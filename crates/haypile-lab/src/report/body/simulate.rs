@@ -4,9 +4,9 @@ use haypile_measure::figure::Estimate;
 use haypile_measure::statistics::Interval;
 use haypile_number::Quantity;
 use haypile_number::grouped;
-use haypile_sim::plot::Unit;
-use haypile_sim::plot::axis::capacity;
-use haypile_sim::plot::drawing::text::printable;
+use haypile_plot::Unit;
+use haypile_plot::axis::capacity;
+use haypile_plot::drawing::text::printable;
 
 use super::super::about::about_simulations;
 use super::super::chart::Series;

@@ -3,16 +3,17 @@
 use haypile_measure::figure::Estimate;
 use haypile_measure::statistics::Interval;
 use haypile_number::Quantity;
-use haypile_sim::plot::PlotError;
-use haypile_sim::plot::drawing::canvas::{self, Canvas, Place, Size, Stroke};
-use haypile_sim::plot::drawing::marks::{COLOURS, Mark, Marker};
-use haypile_sim::plot::drawing::text::{printable, shorten};
-use haypile_sim::plot::drawing::{Colour, GRID, HPos, INK, SOFT_INK, WHITE};
+use haypile_plot::PlotError;
+use haypile_plot::axis::Scale;
+use haypile_plot::drawing::canvas::{self, Canvas, Place, Size, Stroke};
+use haypile_plot::drawing::marks::{COLOURS, Mark, Marker};
+use haypile_plot::drawing::text::{printable, shorten};
+use haypile_plot::drawing::{Colour, GRID, HPos, INK, SOFT_INK, WHITE};
 
 use super::legend::{Legend, SIGN_LENGTH_PX};
-use super::scale::Scale;
 use super::{
-    EDGE_PX, Form, LINE_PX, Picture, SMALL_PX, TEXT_PX, draw_title, normal, small, text_px,
+    EDGE_PX, Form, LINE_PX, Picture, SMALL_PX, TEXT_PX, draw_title, normal, readings, small,
+    text_px,
 };
 
 const BAR_PX: f64 = 12.0;
@@ -82,7 +83,7 @@ struct BarLayout {
 impl Bars {
     /// Whether the bar chart shows points on a logarithmic axis instead of bars.
     pub(crate) fn is_log(&self) -> bool {
-        Scale::fitting(self.quantity, &self.estimates()).is_log
+        Scale::fitting(self.quantity, &readings(&self.estimates())).is_log
     }
 
     /// Returns all that the axis has to hold. A block far beyond all values would leave no room for them.
@@ -120,7 +121,7 @@ impl Bars {
         let legend = (self.measures.len() > 1)
             .then(|| Legend::new(&self.measures, EDGE_PX, width - EDGE_PX, top));
         top = legend.as_ref().map_or(top, |legend| legend.foot + 6.0);
-        let scale = Scale::fitting(self.quantity, &self.estimates());
+        let scale = Scale::fitting(self.quantity, &readings(&self.estimates()));
         let is_narrow = form.is_narrow();
         let label_px = if is_narrow {
             width - 2.0 * EDGE_PX
@@ -191,7 +192,7 @@ impl Bars {
 
 fn draw_axis(canvas: &Canvas, layout: &BarLayout) {
     let BarLayout { left, right, top, foot, .. } = *layout;
-    let ticks = layout.scale.ticks_along(right - left);
+    let ticks = layout.scale.ticks_along((right - left) / SMALL_PX);
     for tick in &ticks {
         let x = left + tick.at * (right - left);
         canvas.line(&[(x, top), (x, foot)], Stroke::solid(GRID, 1.0));

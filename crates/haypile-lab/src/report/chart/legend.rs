@@ -1,8 +1,8 @@
 //! The legend of a chart, in rows that fit.
 
-use haypile_sim::plot::drawing::HPos;
-use haypile_sim::plot::drawing::canvas::{Canvas, Place};
-use haypile_sim::plot::drawing::text::shorten;
+use haypile_plot::drawing::HPos;
+use haypile_plot::drawing::canvas::{Canvas, Place};
+use haypile_plot::drawing::text::shorten;
 
 use super::{LINE_PX, TEXT_PX, normal, text_px};
 

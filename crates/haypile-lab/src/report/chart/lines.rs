@@ -3,20 +3,19 @@
 use haypile_measure::figure::Estimate;
 use haypile_measure::statistics::Interval;
 use haypile_number::Quantity;
-use haypile_sim::plot::PlotError;
-use haypile_sim::plot::Unit;
-use haypile_sim::plot::axis::{CapacityAxis, Tick};
-use haypile_sim::plot::drawing::canvas::{self, Canvas, Place, Size, Stroke};
-use haypile_sim::plot::drawing::marks::{Mark, Marks};
-use haypile_sim::plot::drawing::spread::spread;
-use haypile_sim::plot::drawing::text::{printable, shorten};
-use haypile_sim::plot::drawing::{GRID, HPos, INK, SOFT_INK};
+use haypile_plot::PlotError;
+use haypile_plot::Unit;
+use haypile_plot::axis::{CapacityAxis, Scale, Tick};
+use haypile_plot::drawing::canvas::{self, Canvas, Place, Size, Stroke};
+use haypile_plot::drawing::marks::{Mark, Marks};
+use haypile_plot::drawing::spread::spread;
+use haypile_plot::drawing::text::{printable, shorten};
+use haypile_plot::drawing::{GRID, HPos, INK, SOFT_INK};
 
 use super::legend::{Legend, SIGN_LENGTH_PX};
-use super::scale::Scale;
 use super::{
-    EDGE_PX, Form, LINE_PX, Picture, SMALL_PX, TEXT_PX, centred_within, draw_title, normal, small,
-    text_px,
+    EDGE_PX, Form, LINE_PX, Picture, SMALL_PX, TEXT_PX, centred_within, draw_title, normal,
+    readings, small, text_px,
 };
 
 const LINE_WIDTH_PX: f64 = 2.2;
@@ -43,7 +42,7 @@ pub(crate) struct Lines {
     /// The label of the chart's vertical axis, such as `processor time of a hit`.
     pub(crate) y_label: String,
     pub(crate) quantity: Quantity,
-    /// The lines of the chart, at most [`haypile_sim::plot::MAX_CURVES`].
+    /// The lines of the chart, at most [`haypile_plot::MAX_CURVES`].
     pub(crate) series: Vec<Series>,
     /// Labelled positions on the chart's horizontal axis, such as crossovers.
     pub(crate) spots: Vec<Spot>,
@@ -147,15 +146,16 @@ impl Lines {
         let x =
             CapacityAxis::new(self.unit(), true, points().map(|(amount, _)| *amount).chain(spots));
         let estimates: Vec<Estimate> = points().map(|(_, estimate)| *estimate).collect();
+        let values = readings(&estimates);
         let y = match self.quantity {
-            Quantity::Time | Quantity::Rate => Scale::log(self.quantity, &estimates),
-            quantity => Scale::fitting(quantity, &estimates),
+            Quantity::Time | Quantity::Rate => Scale::log(self.quantity, &values),
+            quantity => Scale::fitting(quantity, &values),
         };
         let top = draw_title(None, figure, form) + LINE_PX * (1.3 + self.spots.len() as f64);
         let edge = width - EDGE_PX;
         let proportion = if form.is_narrow() { PROPORTION_NARROW } else { PROPORTION };
         let height = (width * proportion - 60.0).max(120.0);
-        let ticks = y.ticks_up(height);
+        let ticks = y.ticks_up(height / SMALL_PX);
         let tick_px = ticks.iter().map(|tick| text_px(&tick.name, SMALL_PX)).fold(0.0, f64::max);
         let left = EDGE_PX + tick_px + 8.0;
         let names: Vec<String> = self.series.iter().map(|series| series.name.clone()).collect();
@@ -172,7 +172,7 @@ impl Lines {
 
     fn draw_axes(&self, canvas: &Canvas, layout: &LineLayout) {
         let LineLayout { left, right, top, foot, edge, .. } = *layout;
-        for tick in layout.y.ticks_up(foot - top) {
+        for tick in layout.y.ticks_up((foot - top) / SMALL_PX) {
             let y = foot - tick.at * (foot - top);
             canvas.line(&[(left, y), (right, y)], Stroke::solid(GRID, 1.0));
             canvas.text(&tick.name, (left - 6.0, y), small(HPos::Right));

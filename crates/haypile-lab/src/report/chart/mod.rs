@@ -1,21 +1,22 @@
 //! The charts of the report: bars, or points on a logarithmic axis where bars would be a line
 //! high, and lines.
 //!
-//! They are drawn with the pieces of [`haypile_sim::plot::drawing`], so that they look like the
+//! They are drawn with the pieces of [`haypile_plot::drawing`], so that they look like the
 //! miss-ratio charts. Nothing is told apart by colour alone. A chart is laid out for where it
 //! stands: text that shrinks with its picture cannot be read on a telephone.
 
 mod bars;
 mod legend;
 mod lines;
-mod scale;
 mod theme;
 mod timelines;
 
-use haypile_sim::plot::PlotError;
-use haypile_sim::plot::drawing::canvas::{Canvas, Lettering, Place};
-use haypile_sim::plot::drawing::text::{cut, printable, width_em};
-use haypile_sim::plot::drawing::{Colour, HPos, INK, SOFT_INK, VPos};
+use haypile_measure::figure::Estimate;
+use haypile_plot::PlotError;
+use haypile_plot::axis::Reading;
+use haypile_plot::drawing::canvas::{Canvas, Lettering, Place};
+use haypile_plot::drawing::text::{cut, printable, width_em};
+use haypile_plot::drawing::{Colour, HPos, INK, SOFT_INK, VPos};
 
 pub(crate) use bars::{Bar, Bars};
 pub(crate) use lines::{Lines, Series, Spot, Ticks};
@@ -123,6 +124,15 @@ fn normal(horizontal: HPos) -> Lettering {
 
 fn lettering(size_px: f64, colour: Colour, horizontal: HPos) -> Lettering {
     Lettering { size_px, colour, anchor: (horizontal, VPos::Center) }
+}
+
+/// Returns estimates as the axes of charts take them.
+fn readings(estimates: &[Estimate]) -> Vec<Reading> {
+    let reading = |estimate: &Estimate| Reading {
+        value: estimate.value,
+        interval: estimate.interval.map(|ends| (ends.low, ends.high)),
+    };
+    estimates.iter().map(reading).collect()
 }
 
 fn text_px(text: &str, size_px: f64) -> f64 {

@@ -1,7 +1,7 @@
 //! Colours of charts that follow the page.
 
-use haypile_sim::plot::drawing::marks::{COLOURS, OPTIMUM};
-use haypile_sim::plot::drawing::{Colour, GRID, INK, SOFT_INK, WHITE};
+use haypile_plot::drawing::marks::{COLOURS, OPTIMUM};
+use haypile_plot::drawing::{Colour, GRID, INK, SOFT_INK, WHITE};
 
 /// Returns an SVG drawing whose colours follow the page's style sheet: `--plot-ink`, `--plot-1` and
 /// so on. Without a style sheet, colours stay as they are.

@@ -4,14 +4,16 @@
 use haypile_measure::figure::Estimate;
 use haypile_measure::result::{ProcessBar, Timeline};
 use haypile_number::Quantity;
-use haypile_sim::plot::PlotError;
-use haypile_sim::plot::drawing::canvas::{self, Canvas, Place, Size, Stroke};
-use haypile_sim::plot::drawing::marks::COLOURS;
-use haypile_sim::plot::drawing::text::{printable, shorten};
-use haypile_sim::plot::drawing::{HPos, INK, SOFT_INK};
+use haypile_plot::PlotError;
+use haypile_plot::axis::Scale;
+use haypile_plot::drawing::canvas::{self, Canvas, Place, Size, Stroke};
+use haypile_plot::drawing::marks::COLOURS;
+use haypile_plot::drawing::text::{printable, shorten};
+use haypile_plot::drawing::{HPos, INK, SOFT_INK};
 
-use super::scale::Scale;
-use super::{EDGE_PX, Form, Picture, SMALL_PX, TEXT_PX, draw_title, normal, small, text_px};
+use super::{
+    EDGE_PX, Form, Picture, SMALL_PX, TEXT_PX, draw_title, normal, readings, small, text_px,
+};
 
 const GRAPH_PX: f64 = 46.0;
 const GRAPH_GAP_PX: f64 = 20.0;
@@ -65,7 +67,8 @@ impl Timelines {
         let width = form.width_px();
         let top = draw_title(None, figure, form);
         let end_ns = self.courses.iter().map(|course| course.timeline.end_ns()).max().unwrap_or(0);
-        let scale = Scale::fitting(Quantity::Time, &[Estimate::exact(end_ns.max(1) as f64)]);
+        let scale =
+            Scale::fitting(Quantity::Time, &readings(&[Estimate::exact(end_ns.max(1) as f64)]));
         let rates: Vec<(f64, f64)> = self
             .courses
             .iter()
@@ -134,7 +137,7 @@ impl Panel<'_> {
         y += GRAPH_PX + GRAPH_GAP_PX;
         let foot = y + self.bars(canvas, y);
         let mut free = f64::MIN;
-        for tick in self.scale.ticks_along(self.right - self.left) {
+        for tick in self.scale.ticks_along((self.right - self.left) / SMALL_PX) {
             let x = self.left + tick.at * (self.right - self.left);
             // Names of processes are above: a line through all rows would strike them out.
             canvas.line(&[(x, foot), (x, foot + TICK_PX)], Stroke::solid(SOFT_INK, 1.0));

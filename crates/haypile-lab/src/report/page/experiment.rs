@@ -1,6 +1,6 @@
 //! The section of an experiment, as HTML.
 
-use haypile_sim::plot::PlotError;
+use haypile_plot::PlotError;
 use maud::{Markup, html};
 
 use super::super::body::latency;

@@ -5,8 +5,8 @@
 mod experiment;
 mod parts;
 
-use haypile_sim::plot::PlotError;
-use haypile_sim::plot::drawing::text::printable;
+use haypile_plot::PlotError;
+use haypile_plot::drawing::text::printable;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::Report;

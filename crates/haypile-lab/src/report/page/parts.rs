@@ -1,7 +1,7 @@
 //! Figures and tables, as HTML.
 
-use haypile_sim::plot::PlotError;
-use haypile_sim::plot::drawing::text::printable;
+use haypile_plot::PlotError;
+use haypile_plot::drawing::text::printable;
 use maud::{Markup, PreEscaped, html};
 
 use super::super::chart::{Form, Picture, themed};

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 use haypile_measure::statistics::{Centre, Effect, Rule};
 use haypile_number::{NBSP, Quantity};
-use haypile_sim::plot::drawing::text::printable;
+use haypile_plot::drawing::text::printable;
 use serde_json::json;
 
 use super::Timed;

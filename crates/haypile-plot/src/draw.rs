@@ -1,14 +1,14 @@
 //! Lays a chart out and draws it.
 
-use super::axis::{CapacityAxis, RatioAxis, capacity, lower, percent, upper};
-use super::curves::{CURVE_PX, Drawn, Frame};
-use super::drawing::canvas::{self, Canvas, Lettering, Size, Stroke};
-use super::drawing::marks::Marks;
-use super::drawing::spread::spread;
-use super::drawing::text::{cut, printable, shorten_apart, width_em};
-use super::drawing::{GRID, HPos, INK, SOFT_INK, VPos};
-use super::series::{Series, check};
-use super::{Chart, PlotError, Point};
+use crate::axis::{CapacityAxis, RatioAxis, capacity, lower, percent, upper};
+use crate::curves::{CURVE_PX, Drawn, Frame};
+use crate::drawing::canvas::{self, Canvas, Lettering, Size, Stroke};
+use crate::drawing::marks::Marks;
+use crate::drawing::spread::spread;
+use crate::drawing::text::{cut, printable, shorten_apart, width_em};
+use crate::drawing::{GRID, HPos, INK, SOFT_INK, VPos};
+use crate::series::{Series, check};
+use crate::{Chart, PlotError, Point};
 
 const SIZE: Size = Size { width_px: 1280, height_px: 720 };
 

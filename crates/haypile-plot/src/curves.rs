@@ -1,10 +1,10 @@
 //! Draws lines, markers and the bands of their errors.
 
-use super::axis::{CapacityAxis, RatioAxis, lower, upper};
-use super::drawing::canvas::{Canvas, Place, Stroke};
-use super::drawing::marks::{Mark, Marks};
-use super::series::Series;
-use super::{Point, Style};
+use crate::axis::{CapacityAxis, RatioAxis, lower, upper};
+use crate::drawing::canvas::{Canvas, Place, Stroke};
+use crate::drawing::marks::{Mark, Marks};
+use crate::series::Series;
+use crate::{Point, Style};
 
 /// Width of the line of a curve in a chart, in pixels.
 pub(super) const CURVE_PX: f64 = 4.5;

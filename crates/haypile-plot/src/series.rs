@@ -1,7 +1,7 @@
 //! Curves of a chart, checked and sorted.
 
-use super::drawing::text::printable;
-use super::{Chart, Curve, MAX_CURVES, PlotError, Point};
+use crate::drawing::text::printable;
+use crate::{Chart, Curve, MAX_CURVES, PlotError, Point};
 
 /// A checked curve of a chart, with its points in ascending order of cache size.
 pub(super) struct Series<'a> {

@@ -1,11 +1,8 @@
-//! Positions of values on an axis, and the values that have names there.
+//! An axis of measured values of any quantity, linear or logarithmic.
 
-use haypile_measure::figure::Estimate;
 use haypile_number::Quantity;
-use haypile_sim::plot::axis::Tick;
-use haypile_sim::plot::drawing::text::width_em;
 
-use super::SMALL_PX;
+use super::{Tick, fit_along};
 
 /// From this factor between the largest and the smallest value on, an axis is logarithmic: on a
 /// linear one, the small ones would be nothing but a line.
@@ -14,14 +11,24 @@ const FROM_FACTOR: f64 = 20.0;
 const MOST_BEYOND: f64 = 1.3;
 /// Most named values.
 const MOST_TICKS: usize = 7;
-/// Least distance between names, in font sizes.
-const GAP_EM: f64 = 1.0;
+/// The least distance between the tick marks of a vertical axis, in font sizes.
+const LINE_EM: f64 = 1.8;
 
-/// An axis of a chart, linear or logarithmic.
+/// A measured value that an axis is to show, with the ends of its interval if it has one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reading {
+    /// The value, in the unit of the axis's quantity.
+    pub value: f64,
+    /// The lower and the upper end of the interval of the value; they may be infinite.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// An axis of a chart for any quantity, linear or logarithmic.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scale {
+pub struct Scale {
     quantity: Quantity,
-    pub(crate) is_log: bool,
+    /// Whether the axis is logarithmic.
+    pub is_log: bool,
     low: f64,
     high: f64,
     /// Distance between the names of a linear axis.
@@ -29,17 +36,17 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Creates a chart's axis that fits all these estimates: linear from 0, or logarithmic if they
+    /// Creates a chart's axis that fits all these values: linear from 0, or logarithmic if they
     /// are far apart.
-    pub(crate) fn fitting(quantity: Quantity, estimates: &[Estimate]) -> Self {
-        let above = estimates.iter().map(|estimate| estimate.value).filter(|value| *value > 0.0);
+    pub fn fitting(quantity: Quantity, readings: &[Reading]) -> Self {
+        let above = readings.iter().map(|reading| reading.value).filter(|value| *value > 0.0);
         let (least, most) = above
             .fold((f64::MAX, 0.0_f64), |(least, most), value| (least.min(value), most.max(value)));
         let is_share = matches!(quantity, Quantity::Share | Quantity::HitRatio);
         if !is_share && quantity != Quantity::Count && most > least * FROM_FACTOR {
-            return Self::log(quantity, estimates);
+            return Self::log(quantity, readings);
         }
-        let ends = estimates.iter().filter_map(|estimate| Some(estimate.interval?.high));
+        let ends = readings.iter().filter_map(|reading| Some(reading.interval?.1));
         let longest = ends.filter(|end| *end <= most * MOST_BEYOND).fold(most, f64::max);
         let longest = if is_share { longest.min(1.0) } else { longest };
         Self::linear(quantity, longest)
@@ -54,12 +61,12 @@ impl Scale {
         Self { quantity, is_log: false, low: 0.0, high, step }
     }
 
-    /// Creates a chart's logarithmic axis that fits all these estimates, of which at least one is
+    /// Creates a chart's logarithmic axis that fits all these values, of which at least one is
     /// above 0.
-    pub(crate) fn log(quantity: Quantity, estimates: &[Estimate]) -> Self {
+    pub fn log(quantity: Quantity, readings: &[Reading]) -> Self {
         let (mut low, mut high) = (f64::MAX, f64::MIN_POSITIVE);
-        for Estimate { value, interval, .. } in estimates.iter().filter(|one| one.value > 0.0) {
-            let (from, to) = interval.map_or((*value, *value), |ends| (ends.low, ends.high));
+        for Reading { value, interval } in readings.iter().filter(|one| one.value > 0.0) {
+            let (from, to) = interval.unwrap_or((*value, *value));
             low = low.min(from.max(value / MOST_BEYOND));
             high = high.max(to.min(value * MOST_BEYOND));
         }
@@ -75,7 +82,7 @@ impl Scale {
 
     /// Returns the position of a value on the chart's axis, from 0 (start) to 1 (end); values
     /// beyond are at the end.
-    pub(crate) fn at(&self, value: f64) -> f64 {
+    pub fn at(&self, value: f64) -> f64 {
         let at = if self.is_log {
             (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
         } else {
@@ -85,30 +92,23 @@ impl Scale {
     }
 
     /// Whether a value lies between the start and the end of the chart's axis.
-    pub(crate) fn holds(&self, value: f64) -> bool {
+    pub fn holds(&self, value: f64) -> bool {
         value >= self.low * (1.0 - 1e-9) && value <= self.high * (1.0 + 1e-9)
     }
 
-    /// Returns the tick marks of a horizontal axis at round values: as many as fit in this number
-    /// of pixels.
-    pub(crate) fn ticks_along(&self, length_px: f64) -> Vec<Tick> {
-        let fits = |ticks: &Vec<Tick>| {
-            ticks.len() <= MOST_TICKS
-                && ticks.windows(2).all(|pair| {
-                    let names_em = f64::midpoint(width_em(&pair[0].name), width_em(&pair[1].name));
-                    (pair[1].at - pair[0].at) * length_px >= (names_em + GAP_EM) * SMALL_PX
-                })
-        };
+    /// Returns the tick marks of a horizontal axis at round values: as many as fit on an axis that is
+    /// `width_em` font sizes wide.
+    pub fn ticks_along(&self, width_em: f64) -> Vec<Tick> {
+        let fits = |ticks: &Vec<Tick>| fit_along(ticks, width_em, MOST_TICKS);
         self.choices().into_iter().find(fits).unwrap_or_default()
     }
 
-    /// Returns the tick marks of a vertical axis at round values: as many as fit in this number of
-    /// pixels.
-    pub(crate) fn ticks_up(&self, height_px: f64) -> Vec<Tick> {
+    /// Returns the tick marks of a vertical axis at round values: as many as fit on an axis that is
+    /// `height_em` font sizes high.
+    pub fn ticks_up(&self, height_em: f64) -> Vec<Tick> {
         let fits = |ticks: &Vec<Tick>| {
-            let gap_px = 1.8 * SMALL_PX;
             ticks.len() <= MOST_TICKS
-                && ticks.windows(2).all(|pair| (pair[1].at - pair[0].at) * height_px >= gap_px)
+                && ticks.windows(2).all(|pair| (pair[1].at - pair[0].at) * height_em >= LINE_EM)
         };
         self.choices().into_iter().find(fits).unwrap_or_default()
     }
@@ -145,16 +145,19 @@ impl Scale {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haypile_measure::statistics::Interval;
+
+    fn exact(value: f64) -> Reading {
+        Reading { value, interval: None }
+    }
 
     fn names(scale: &Scale, length_px: f64) -> Vec<String> {
-        let ticks = scale.ticks_along(length_px).into_iter();
+        let ticks = scale.ticks_along(length_px / 12.0).into_iter();
         ticks.map(|tick| tick.name.replace('\u{A0}', " ")).collect()
     }
 
     #[test]
     fn values_of_one_size_begin_at_zero() {
-        let scale = Scale::fitting(Quantity::Rate, &[5e6, 17e6].map(Estimate::exact));
+        let scale = Scale::fitting(Quantity::Rate, &[5e6, 17e6].map(exact));
         assert!(!scale.is_log);
         assert_eq!(
             names(&scale, 600.0),
@@ -166,7 +169,7 @@ mod tests {
 
     #[test]
     fn values_far_apart_have_a_logarithmic_axis() {
-        let scale = Scale::fitting(Quantity::Time, &[50.0, 80_000.0].map(Estimate::exact));
+        let scale = Scale::fitting(Quantity::Time, &[50.0, 80_000.0].map(exact));
         assert!(scale.is_log);
         assert_eq!(names(&scale, 300.0), ["100 ns", "1 µs", "10 µs", "100 µs"]);
         assert!(scale.at(50.0) > 0.0 && scale.at(80_000.0) < 1.0);
@@ -174,7 +177,7 @@ mod tests {
 
     #[test]
     fn an_endless_interval_does_not_stretch_the_axis() {
-        let wild = Estimate::exact(10.0).within(Interval { low: 1e-9, high: f64::INFINITY });
+        let wild = Reading { value: 10.0, interval: Some((1e-9, f64::INFINITY)) };
         assert!(Scale::fitting(Quantity::Time, &[wild]).holds(10.0));
         assert!(!Scale::fitting(Quantity::Time, &[wild]).holds(100.0));
         assert!(!Scale::log(Quantity::Time, &[wild]).holds(100.0));
@@ -183,7 +186,7 @@ mod tests {
     #[test]
     fn nothing_and_zero_have_an_axis() {
         assert!(Scale::fitting(Quantity::Count, &[]).holds(0.5));
-        assert!(Scale::fitting(Quantity::Share, &[Estimate::exact(0.0)]).holds(0.0));
+        assert!(Scale::fitting(Quantity::Share, &[exact(0.0)]).holds(0.0));
         assert!(Scale::log(Quantity::Time, &[]).holds(5.0));
     }
 }

@@ -143,7 +143,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::plot::MAX_CURVES;
+    use crate::MAX_CURVES;
 
     #[test]
     fn every_curve_with_markers_has_a_mark_of_its_own_even_without_colour() {

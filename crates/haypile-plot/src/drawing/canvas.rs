@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 use std::fmt::{self, Write};
 
-use super::super::PlotError;
 use super::colour::{Colour, Paint, WHITE};
 use super::marks::{Mark, Marker};
 use super::text::escaped;
+use crate::PlotError;
 
 /// Fonts in the order of preference: Noto Sans, then those that other machines have instead.
 const FONTS: &str = "Noto Sans, Segoe UI, Helvetica Neue, Arial, Liberation Sans, sans-serif";

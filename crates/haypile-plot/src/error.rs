@@ -1,11 +1,10 @@
 //! Errors of charts.
 
-use std::io;
 use std::path::PathBuf;
 
-use super::MAX_CURVES;
+use crate::MAX_CURVES;
 
-/// The error of a chart that cannot be drawn or written.
+/// The error of a chart that cannot be drawn, or of a path for it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlotError {
@@ -49,14 +48,6 @@ pub enum PlotError {
     Extension {
         /// The path given.
         path: PathBuf,
-    },
-    /// The file cannot be written.
-    #[error("cannot write the chart to '{}': {source}", path.display())]
-    Io {
-        /// The path given.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
     },
     /// The picture has no size that can be drawn.
     #[error("cannot draw the chart: {reason}")]

@@ -1,4 +1,5 @@
-//! Miss-ratio curves as pictures for a talk or a report: SVG documents.
+//! Charts as SVG documents: miss-ratio curves for a talk or a report, and the axes and pieces that the laboratory's
+//! charts are drawn with as well.
 //!
 //! The names stand at the ends of the lines, in the order of the lines, so that a chart needs no
 //! legend. Colours are those of Okabe and Ito ("Color Universal Design", 2008) that have
@@ -7,7 +8,7 @@
 //! bytes on every machine; its letters have the font of the machine that shows it.
 //!
 //! ```
-//! use haypile_sim::plot::{Chart, Curve, Point, Style, Unit};
+//! use haypile_plot::{Chart, Curve, Point, Style, Unit};
 //!
 //! let point = |capacity, miss_ratio| Point { capacity, miss_ratio, error: 0.0 };
 //! let sieve = Curve {
@@ -26,7 +27,7 @@
 //!     log_x: true,
 //! };
 //! assert!(chart.svg()?.contains("8\u{a0}MiB"));
-//! # Ok::<(), haypile_sim::plot::PlotError>(())
+//! # Ok::<(), haypile_plot::PlotError>(())
 //! ```
 
 pub mod axis;
@@ -34,13 +35,11 @@ mod curves;
 mod draw;
 pub mod drawing;
 mod error;
-mod save;
 mod series;
 
 use std::path::Path;
 
 pub use error::PlotError;
-pub use save::check_path;
 
 /// The largest number of curves in one chart, which people can still distinguish.
 pub const MAX_CURVES: usize = 24;
@@ -126,13 +125,19 @@ impl Chart {
     pub fn svg(&self) -> Result<String, PlotError> {
         draw::svg(self)
     }
+}
 
-    /// Writes the chart as an SVG document to `path`, whose extension must be `svg`.
-    /// An existing file is replaced as a whole or not at all.
-    ///
-    /// # Errors
-    /// As [`Chart::svg`] and [`check_path`]; [`PlotError::Io`] if the file cannot be written.
-    pub fn write(&self, path: &Path) -> Result<(), PlotError> {
-        save::write(self, path)
+/// Checks that the extension of `path` is `svg`, the format of all charts.
+///
+/// # Errors
+/// [`PlotError::Png`] for the extension `png`, and [`PlotError::Extension`] for another or none.
+pub fn check_path(path: &Path) -> Result<(), PlotError> {
+    let extension = path.extension().unwrap_or_default();
+    if extension.eq_ignore_ascii_case("svg") {
+        Ok(())
+    } else if extension.eq_ignore_ascii_case("png") {
+        Err(PlotError::Png { path: path.to_path_buf() })
+    } else {
+        Err(PlotError::Extension { path: path.to_path_buf() })
     }
 }
