@@ -65,6 +65,8 @@ CAPI_BUILD ?= cargo build --locked -p haypile-capi
 STRESS_BUILD ?= cargo build --locked -p haypile-stress --bins
 # What the runner of our Perl distribution is built against; .ci/run has it use the build of the tests too.
 PERL_PROFILE ?= release
+# That of the Python package, where it is built as for its users; .ci/run has the tests use the build of `make test-python`.
+PYTHON_PROFILE ?= release
 # A workspace of its own, with a target directory of its own.
 RIVALS_CARGO := --manifest-path rivals/rust/Cargo.toml --target-dir $(TARGET)/rivals/rust --locked
 
@@ -103,7 +105,7 @@ LIBDIR ?= $(PREFIX)/lib
 .DELETE_ON_ERROR:
 .PHONY: help run test features test-c test-perl perl dist-perl test-languages languages test-python test-suites wheel test-full interleavings crash-points stress mutants lint site fmt clippy docs deny \
 	instructions instructions-renew instructions-lint semver semver-renew layers scripts tables docs-check options sample-report header header-check python-lint bench verdicts rivals rivals-foreign \
-	rivals-rust rivals-test rivals-lint report-test pages-browser-test http-conformance http-crowds http-speed workers-bench install install-capi clean build
+	rivals-rust rivals-test runners-test firefox-test rivals-lint report-test pages-browser-test http-conformance http-crowds http-speed workers-bench install install-capi clean build
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -181,7 +183,7 @@ test-python: $(PYTHON) ## the Python package: installed into target/python, test
 wheel: $(MATURIN) ## the Python package to install elsewhere: a wheel for Python 3.11 and later, and the sources, into target/wheels
 	@echo "Set-up: cargo fetches crates and builds into $(TARGET)/python-build (the first time about 3 minutes)."
 	rm -rf $(WHEELS)
-	CARGO_TARGET_DIR=$(abspath $(TARGET)/python-build) $(MATURIN) build --release --sdist --quiet \
+	CARGO_TARGET_DIR=$(abspath $(TARGET)/python-build) $(MATURIN) build --profile $(PYTHON_PROFILE) --sdist --quiet \
 		--manifest-path python/Cargo.toml --out $(WHEELS)
 	@ls -l $(WHEELS)
 
@@ -191,12 +193,13 @@ test-suites: wheel ## the tests that Django, Flask-Caching, cachelib, dogpile.ca
 	python3 -B python/suites/clean $(WHEELS)
 	python3 -B python/suites/run $(TARGET)/suites $(WHEELS)/*.whl
 
-# In a directory of its own: the engine is built with the model checker's locks.
+# In a directory of its own: the engine is built with the model checker's locks. Both programs are built at once, for each
+# keeps one processor.
+MODEL_TEST := RUSTFLAGS="--cfg shuttle" cargo test --locked --profile model -p haypile --target-dir $(TARGET)/shuttle
 interleavings: ## the threads of both stores in many orders, by the Shuttle model checker
-	RUSTFLAGS="--cfg shuttle" cargo test --locked --profile model -p haypile --test interleavings \
-		--target-dir $(TARGET)/shuttle
-	RUSTFLAGS="--cfg shuttle" cargo test --locked --profile model -p haypile --lib model:: \
-		--target-dir $(TARGET)/shuttle
+	$(MODEL_TEST) --test interleavings --lib --no-run
+	$(MODEL_TEST) --test interleavings
+	$(MODEL_TEST) --lib model::
 
 # With steps at which a process is killed: another build of the engine, in the same directory.
 crash-points: ## the file store, with a writer killed at every step
@@ -325,14 +328,18 @@ rivals-foreign: ## install the caches in other languages (Debian's packages if r
 
 # Runners that are not there are skipped, and a line says how to get them; HAYPILE_REQUIRE_RIVALS=1
 # makes that a failure.
-rivals-test: $(PYPI_RIVALS) $(HAYPILE_PYTHON) $(HAYPILE_PERL) $(if $(wildcard $(KSHAREDDATACACHE_HEADER)),$(KSHAREDDATACACHE)) ## tests of the runners of other caches: tiny jobs, verified
+rivals-test: runners-test firefox-test ## tests of the runners of other caches: tiny jobs, verified
+
+runners-test: $(PYPI_RIVALS) $(HAYPILE_PYTHON) $(HAYPILE_PERL) $(if $(wildcard $(KSHAREDDATACACHE_HEADER)),$(KSHAREDDATACACHE)) # all but the browser
 	cargo test $(RIVALS_CARGO)
 	$(dir $(RELSTORAGE))bin/python -B rivals/relstorage/test_client.py --quiet
 	python3 -B rivals/python/test_measure.py --quiet
+	python3 -B rivals/conformance/test_runners.py --quiet
+
+firefox-test: # Firefox and its HTTP cache
 	python3 -B rivals/necko/test_necko.py --quiet
 	python3 -B rivals/firefox/test_firefox.py --quiet
 	python3 -B rivals/firefox/test_lists.py --quiet
-	python3 -B rivals/conformance/test_runners.py --quiet
 
 # In the browser of the system; without one it is skipped, and a line says how to get it;
 # HAYPILE_REQUIRE_RIVALS=1 makes that a failure.
@@ -477,8 +484,8 @@ $(HAYPILE_PYTHON):
 	@echo "Set-up: building Haypile's Python package into $(TARGET)/python-build (about a minute), and" \
 		"installing it into $(TARGET)/rivals."
 	python3 -m venv $(dir $@)
-	CARGO_TARGET_DIR=$(abspath $(TARGET)/python-build) $(dir $@)bin/pip install --quiet \
-		--disable-pip-version-check --force-reinstall ./python --constraint $(PYTHON_PEERS) msgpack
+	MATURIN_PEP517_ARGS=--profile=$(PYTHON_PROFILE) CARGO_TARGET_DIR=$(abspath $(TARGET)/python-build) \
+		$(dir $@)bin/pip install --quiet --disable-pip-version-check --force-reinstall ./python --constraint $(PYTHON_PEERS) msgpack
 	touch $@
 
 # Against a library of its own, as its users have it.

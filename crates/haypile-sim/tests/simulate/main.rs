@@ -1,4 +1,4 @@
-//! What simulation says of traces: known answers, plain models and the real caches on the other side.
+//! Simulation: known answers, plain models, and the real caches on the other side.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 

@@ -1,4 +1,4 @@
-//! What holds of every store: computations, groups, layers around a store, and URLs.
+//! Properties of every store: computations, groups, layers around a store, and URLs.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
