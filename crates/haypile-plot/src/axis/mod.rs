@@ -14,7 +14,7 @@ pub(crate) use ratio::{lower, upper};
 pub use scale::{Reading, Scale};
 
 /// The least distance between the labels of two tick marks of a horizontal axis, in font sizes.
-const GAP_EM: f64 = 0.9;
+const GAP_EM: f64 = 1.0;
 
 /// A labelled tick mark on an axis of a chart.
 #[derive(Clone, Debug, PartialEq)]
