@@ -6,6 +6,8 @@ mod cache_file;
 mod capacity;
 #[cfg(test)]
 mod documents;
+#[cfg(test)]
+mod every_option;
 pub(crate) mod file;
 mod help;
 pub(crate) mod icons;

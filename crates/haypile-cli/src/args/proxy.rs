@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use haypile::ByteSize;
 use haypile_http::proxy::{AdminAddress, ListenAddress, OriginServer, TrustedField};
 use haypile_http::{ClientNoCache, Collapse};
 use haypile_lab::experiment::value::size;
@@ -58,7 +59,7 @@ pub(crate) struct Proxy {
     /// Size of the largest response body that is stored; larger ones are passed on [default: a
     /// sixteenth of the cache]
     #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) largest_body: Option<u64>,
+    pub(crate) largest_body: Option<ByteSize>,
     /// Requests that wait for the response to another request for the same resource: all that it
     /// may answer, those without a cookie, or none
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = Collapsed::All)]

@@ -63,9 +63,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let ended = proxy.serve(listener, async { drop(was_asked.await) }, arguments.grace);
     let cut_off = tokio::select! {
         cut_off = ended => cut_off,
-        () = signals.heed(&proxy, asked) => {
-            return Ok(ExitCode::from(130));
-        }
+        signal = signals.heed(&proxy, asked) => return Ok(ExitCode::from(128 + signal)),
     };
     if cut_off > 0 {
         eprintln!("haypile: {cut_off} connections were cut off after {:?}", arguments.grace);
@@ -97,6 +95,10 @@ fn log_to_standard_error() {
     }
 }
 
+/// The numbers of signals that end the proxy, in POSIX.
+const SIGINT: u8 = 2;
+const SIGTERM: u8 = 15;
+
 /// The signals that the proxy heeds, from the moment at which they are watched.
 struct Signals {
     interrupt: Signal,
@@ -113,19 +115,19 @@ impl Signals {
         })
     }
 
-    /// Asks the proxy to end at the first Ctrl-C or SIGTERM, and returns at the second.
-    async fn heed(mut self, proxy: &Proxy, asked: oneshot::Sender<()>) {
+    /// Asks the proxy to end at the first Ctrl-C or SIGTERM, and returns the number of the second.
+    async fn heed(mut self, proxy: &Proxy, asked: oneshot::Sender<()>) -> u8 {
         let mut asked = Some(asked);
         loop {
-            tokio::select! {
-                _ = self.interrupt.recv() => {}
-                _ = self.terminate.recv() => {}
+            let signal = tokio::select! {
+                _ = self.interrupt.recv() => SIGINT,
+                _ = self.terminate.recv() => SIGTERM,
                 _ = self.hangup.recv() => {
                     proxy.reopen_logs();
                     continue;
                 }
-            }
-            let Some(asked) = asked.take() else { return };
+            };
+            let Some(asked) = asked.take() else { return signal };
             eprintln!("haypile: ending; once more ends it at once");
             let _ = asked.send(());
         }
@@ -157,8 +159,8 @@ fn proxy(arguments: &Arguments, cache: &OpenCache) -> anyhow::Result<Proxy> {
         .rules(rules(arguments))
         .collapse(arguments.collapse.into())
         .client_no_cache(arguments.client_no_cache.into());
-    if let Some(bytes) = arguments.largest_body {
-        builder = builder.largest_body(bytes);
+    if let Some(size) = arguments.largest_body {
+        builder = builder.largest_body(size.0);
     }
     if let Some(wait) = arguments.collapse_wait {
         builder = builder.collapse_wait(wait);

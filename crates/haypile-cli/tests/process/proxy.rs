@@ -322,6 +322,6 @@ fn a_second_signal_ends_it_at_once() {
         proxy.signal(signal);
         proxy.wait_for("once more ends it at once");
         proxy.signal(signal);
-        assert_eq!(proxy.child.wait().unwrap().code(), Some(130));
+        assert_eq!(proxy.child.wait().unwrap().code(), Some(128 + signal.as_raw()));
     }
 }

@@ -175,7 +175,7 @@ impl Metrics {
             ),
             (
                 "origin_requests_total",
-                "Requests to origins.",
+                "Requests to origins; one that is sent again, for its connection had ended, is one.",
                 Some(("result", &["answered", "failed"][..])),
                 self.origin.iter().map(read).collect(),
             ),

@@ -11,10 +11,11 @@ use http::header::{REFERER, USER_AGENT};
 use http::{HeaderValue, Method, Request, Response, Uri, Version};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 
-use super::Inner;
 use super::access_log::LogLine;
 use super::batch::{Batch, Batches};
+use super::error_log::ErrorLine;
 use super::socket::Socket;
+use super::{Inner, NO_ID, causes};
 use crate::cache::{Body, BodyError, Status};
 
 /// The status code in the access log of requests whose client disconnected before there was a
@@ -33,7 +34,7 @@ pub(super) struct Watch {
     sent_bytes: u64,
 }
 
-/// The parts of a request that the log has.
+/// The parts of a request that the logs have.
 struct Logged {
     client: IpAddr,
     time: SystemTime,
@@ -65,8 +66,10 @@ impl Watch {
     /// Starts to observe a request of a client, as it was received.
     pub(super) fn new<B>(proxy: &Arc<Inner>, request: &Request<B>, client: IpAddr) -> Self {
         proxy.metrics.request_begins();
-        let header = |name| request.headers().get(name).cloned();
-        let logged = proxy.access_log.is_some().then(|| Logged {
+        let has_access_log = proxy.access_log.is_some();
+        let header = |name| request.headers().get(name).filter(|_| has_access_log).cloned();
+        let is_logged = has_access_log || proxy.error_log.is_some();
+        let logged = is_logged.then(|| Logged {
             client,
             time: SystemTime::now(),
             method: request.method().clone(),
@@ -79,11 +82,27 @@ impl Watch {
         Self { proxy, begun, logged, code: ABANDONED, status: None, sent_bytes: 0 }
     }
 
-    /// Records the absolute URI of the request for the access log.
+    /// Records the absolute URI of the request for the logs.
     pub(super) fn has_target(&mut self, uri: &Uri) {
         if let Some(logged) = &mut self.logged {
             logged.uri = uri.clone();
         }
+    }
+
+    /// Writes into the error log that the body of the response ends too early: nothing else tells of it, for the client
+    /// has the status of a success by then.
+    fn breaks_off(&self, error: &BodyError) {
+        let Some(Logged { client, method, uri, .. }) = &self.logged else { return };
+        let cause =
+            format!("the response breaks off after {} bytes: {}", self.sent_bytes, causes(error));
+        self.proxy.log_error(|| ErrorLine {
+            time: SystemTime::now(),
+            id: NO_ID,
+            client: *client,
+            status: self.code,
+            request: Some((method, uri)),
+            cause: &cause,
+        });
     }
 
     /// Attaches the observer to the response, until its body has been sent.
@@ -142,8 +161,12 @@ impl HttpBody for Watched {
             return Poll::Pending;
         };
         self.left = None;
-        if let Some(Ok(frame)) = &frame {
-            self.watch.sent_bytes += frame.data_ref().map_or(0, Batch::remaining) as u64;
+        match &frame {
+            Some(Ok(frame)) => {
+                self.watch.sent_bytes += frame.data_ref().map_or(0, Batch::remaining) as u64;
+            }
+            Some(Err(error)) => self.watch.breaks_off(error),
+            None => {}
         }
         Poll::Ready(frame)
     }

@@ -23,6 +23,22 @@ fn bytes_and_close(bytes: impl Into<String>) -> Reply {
 }
 
 #[tokio::test]
+async fn bodies_that_break_off_are_in_the_error_log() {
+    for (name, rest) in [
+        ("a length", "content-length: 10\r\n\r\nab"),
+        ("a chunk", "transfer-encoding: chunked\r\n\r\n2\r\nab\r\n5\r\nc"),
+        ("nonsense", "transfer-encoding: chunked\r\n\r\n2\r\nab\r\nnonsense"),
+    ] {
+        let origin = origin([bytes_and_close(format!("{HEAD}{rest}"))]);
+        let logged = Logged::new(&[origin.url()], short_limits()).await;
+        logged.proxy.get("/a").await;
+        let line = logged.line(1).await;
+        let expected = " - 127.0.0.1 200 GET http://example.org/a: the response breaks off after ";
+        assert!(line.contains(expected), "{name}: {line}");
+    }
+}
+
+#[tokio::test]
 async fn failures_of_the_origin_are_named() {
     for (name, reply, expected, text) in [
         ("nothing", bytes_and_close(""), 502, "broke off its response"),
