@@ -307,6 +307,27 @@ fn operators_have_a_socket_that_goes_with_the_proxy() {
 }
 
 #[test]
+fn requests_that_its_end_leaves_without_a_response_are_not_those_of_clients_that_left() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let origin = Origin {
+        url: format!("http://{}", listener.local_addr().unwrap()),
+        requests: Arc::default(),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    let more = ["--grace", "10ms", "--access-log", log.to_str().unwrap()];
+    let mut proxy = Proxy::start_with("memory:size=1MiB", &origin, &more);
+    let mut stream = TcpStream::connect(&proxy.address).unwrap();
+    stream.write_all(b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    let _waits = listener.accept().unwrap();
+    proxy.signal(Signal::TERM);
+    assert!(proxy.child.wait().unwrap().success());
+    let log = std::fs::read_to_string(&log).unwrap();
+    assert!(log.contains("\"GET http://a/a HTTP/1.1\" 503 0 "), "{log}");
+    assert!(log.contains("the proxy has ended"), "{log}");
+}
+
+#[test]
 fn a_second_signal_ends_it_at_once() {
     // An origin that accepts and never answers.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -25,6 +25,7 @@ mod watched;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
@@ -90,6 +91,8 @@ struct Inner {
     trusted_fields: Vec<TrustedField>,
     /// The name by which the proxy recognizes requests that come back.
     name: OwnName,
+    /// Whether it has ended before all responses.
+    is_over: AtomicBool,
 }
 
 /// The settings of a [`Proxy`].
@@ -126,8 +129,18 @@ impl Proxy {
         let metrics = Arc::new(Metrics::with_log(access_log.as_ref()));
         let origins = Origins::new(origins, limits, down_after, &metrics)?;
         let name = OwnName::new(format!("haypile-{:08x}", rand::random::<u32>()));
-        let inner =
-            Inner { cache, origins, limits, metrics, access_log, error_log, trusted_fields, name };
+        let is_over = AtomicBool::new(false);
+        let inner = Inner {
+            cache,
+            origins,
+            limits,
+            metrics,
+            access_log,
+            error_log,
+            trusted_fields,
+            name,
+            is_over,
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -167,10 +180,11 @@ impl Proxy {
         drop(ends);
         ending.send_replace(());
         // Each connection that is open holds a receiver.
-        match timeout(grace, ending.closed()).await {
-            Ok(()) => 0,
-            Err(_) => ending.receiver_count(),
+        if timeout(grace, ending.closed()).await.is_ok() {
+            return 0;
         }
+        self.inner.is_over.store(true, Ordering::Relaxed);
+        ending.receiver_count()
     }
 
     fn connect(&self, stream: TcpStream, client: SocketAddr, mut ends: watch::Receiver<()>) {

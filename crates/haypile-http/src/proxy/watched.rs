@@ -3,12 +3,13 @@
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::{Instant, SystemTime};
 
 use bytes::Buf;
 use http::header::{REFERER, USER_AGENT};
-use http::{HeaderValue, Method, Request, Response, Uri, Version};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 
 use super::access_log::LogLine;
@@ -19,7 +20,7 @@ use super::{Inner, NO_ID, causes};
 use crate::cache::{Body, BodyError, Status};
 
 /// The status code in the access log of requests whose client disconnected before there was a
-/// response, as in nginx.
+/// response, as in nginx. Requests that the proxy leaves when it ends have 503.
 pub(super) const ABANDONED: u16 = 499;
 
 /// The observer of a client's request and its response, which counts and logs both when it is
@@ -117,6 +118,10 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
+        if self.code == ABANDONED && self.proxy.is_over.load(Ordering::Relaxed) {
+            self.code = StatusCode::SERVICE_UNAVAILABLE.as_u16();
+            self.status = Some(Status::refused("the proxy has ended"));
+        }
         let Self { proxy, begun, logged, .. } = self;
         let took = begun.elapsed();
         proxy.metrics.request_ends();
