@@ -29,6 +29,9 @@ fn content_tells_text_formats() {
         (CSV, Format::Csv),
         (NUMBERS, Format::Csv),
         (b"time\tid\tsize\n1\t2\t3\n", Format::Csv),
+        // A table of one column, and not a list of keys.
+        (b"key\n1\n2\n1\n", Format::Csv),
+        (b"key\n/a\n/b\n", Format::Csv),
         (ADDRESS, Format::Address),
         (LOG, Format::AccessLog),
     ] {

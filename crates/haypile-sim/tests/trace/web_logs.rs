@@ -247,6 +247,11 @@ fn json_of_content_networks() {
             vec![hit],
         ),
         (
+            r#"{"@timestamp":"2000-10-10T20:55:36Z","host":{"name":"web1"},"http":{"request":{"method":"GET"},"response":{"status_code":200,"body":{"bytes":9}}},"url":{"domain":"h","path":"/a","query":"b=1"}}"#,
+            "h/a?b=1",
+            vec![],
+        ),
+        (
             r#"{"reqTimeSec":"971211336.000","bytes":"400","objSize":"9","statusCode":"200","reqHost":"h","reqMethod":"GET","reqPath":"/a","queryStr":"b=1","cacheStatus":"1"}"#,
             "h/a?b=1",
             vec![hit],

@@ -145,6 +145,9 @@ fn by_text(head: &[u8], whole: bool, options: &ReadOptions) -> Option<Format> {
     };
     if let Some(format) = log.or(certain) {
         Some(format)
+    } else if first.trim_ascii_end() == b"key" {
+        // The head of a table, as `haypile trace generate` writes it, and not the first of the keys.
+        Some(Format::Csv)
     } else if fits(&mut RedisMonitor::default(), &lines) {
         Some(Format::RedisMonitor)
     } else if lines.iter().any(|line| line.starts_with(b"ts=") && contains(line, b" type=item_")) {

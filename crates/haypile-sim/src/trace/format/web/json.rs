@@ -101,12 +101,11 @@ impl Lines for Json {
             return Ok(inner.unwrap_or(Line::LeftOut(Why::NoValue)));
         }
         let object = &self.object;
-        let line_of_request = first(object, REQUEST)
-            .and_then(Value::as_str)
-            .and_then(|text| request_line(text.as_bytes()));
+        let line_of_request =
+            string(object, REQUEST).and_then(|text| request_line(text.as_bytes()));
         let target = match &self.key {
             Some(path) => member(object, path).and_then(Value::as_str),
-            None => first(object, TARGET).and_then(Value::as_str),
+            None => string(object, TARGET),
         };
         let target = target.map(str::as_bytes).or(line_of_request.map(|(_, target)| target));
         let Some(target) = target.filter(|target| !target.is_empty()) else {
@@ -149,11 +148,11 @@ impl Lines for Json {
                 cost_ns,
             }));
         };
-        let query = first(object, QUERY).and_then(Value::as_str).map(str::as_bytes);
+        let query = string(object, QUERY).map(str::as_bytes);
         Ok(Line::Exchange(Exchange {
             // A log without methods is one of reads.
             method: method.unwrap_or(b"GET"),
-            host: first(object, HOST).and_then(Value::as_str).map(str::as_bytes),
+            host: string(object, HOST).map(str::as_bytes),
             target,
             query: query.filter(|query| !matches!(*query, b"" | b"-") && !target.contains(&b'?')),
             status,
@@ -203,6 +202,11 @@ fn first<'a>(object: &'a Value, names: &[&str]) -> Option<&'a Value> {
     named(object, names).map(|(_, value)| value)
 }
 
+/// Returns the first member that is a string: `url` is the target of some logs, and has its parts in others.
+fn string<'a>(object: &'a Value, names: &[&str]) -> Option<&'a str> {
+    names.iter().find_map(|name| member(object, name)?.as_str())
+}
+
 /// Returns the first member that is there, with its name.
 fn named<'a, 'b>(object: &'a Value, names: &[&'b str]) -> Option<(&'b str, &'a Value)> {
     names.iter().find_map(|name| Some((*name, member(object, name)?)))
@@ -225,7 +229,7 @@ fn number(value: &Value) -> Option<u64> {
 /// they wrap.
 fn is_exchange(object: &Value) -> bool {
     let has_status = first(object, STATUS).and_then(number).is_some();
-    has_status && first(object, TARGET).or(first(object, REQUEST)).is_some()
+    has_status && string(object, TARGET).or(string(object, REQUEST)).is_some()
 }
 
 /// Returns what a member with a line of another log has: a JSON object, or any other line as a string.
