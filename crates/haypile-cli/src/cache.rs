@@ -46,7 +46,7 @@ impl OpenCache {
         let url = registry.resolve(&cache_url(&url.url)?)?;
         let levels = url.levels().iter().map(|level| {
             if is_exposed(level) {
-                eprintln!(
+                crate::output::note!(
                     "haypile: other users can write {}; the output has been verified against \
                     damage, but may come from a user that you do not trust",
                     level.path().display()
@@ -83,7 +83,7 @@ impl OpenCache {
             if has_changed { self.store.close() } else { self.store.flush(Durability::Visible) };
         self.warn();
         if has_changed && self.is_forgotten {
-            eprintln!(
+            crate::output::note!(
                 "haypile: this cache ends with the command, and with it what was written; file:PATH keeps it, and so does \
                  persist=PATH"
             );
@@ -95,7 +95,7 @@ impl OpenCache {
         let mut warned = self.warned.borrow_mut();
         for warning in self.store.warnings() {
             if !warned.contains(&warning) {
-                eprintln!("haypile: {warning}");
+                crate::output::note!("haypile: {warning}");
                 warned.push(warning);
             }
         }

@@ -213,16 +213,16 @@ fn read(
 /// Reports on standard error what was skipped or cut off, so that a pipe stays clean.
 fn report_bad(report: &ReadReport) {
     for note in &report.notes {
-        eprintln!("haypile: {note}");
+        crate::output::note!("haypile: {note}");
     }
     let entries = match report.bad {
         0 => return,
         1 => "1 bad entry".to_owned(),
         bad => format!("{bad} bad entries"),
     };
-    eprintln!("haypile: skipped {entries} of {}:", report.format);
+    crate::output::note!("haypile: skipped {entries} of {}:", report.format);
     for bad in &report.first_bad {
-        eprintln!("  {bad}");
+        crate::output::note!("  {bad}");
     }
 }
 

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         Ok(status) => status,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("haypile: {}", describe(&error));
+            crate::output::note!("haypile: {}", describe(&error));
             ExitCode::from(interrupt::status().unwrap_or(FAILURE))
         }
     }

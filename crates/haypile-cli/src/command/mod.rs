@@ -47,7 +47,7 @@ pub(crate) fn explain(error: SimulateError, name: &str) -> Error {
 pub(crate) fn note_free_reads(cost: MissCost, trace: &Trace, name: &str) {
     let MissCost::OfTrace = cost else { return };
     if let Some(costs) = CostInfo::of(trace).filter(|costs| costs.free_reads > 0) {
-        eprintln!(
+        crate::output::note!(
             "haypile: {name}: reads that count as free, because no request for their key states a cost: {}",
             grouped(costs.free_reads)
         );

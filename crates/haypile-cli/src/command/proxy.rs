@@ -47,16 +47,16 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // It fails without its token, which has to be known before anybody reads that the proxy listens.
     let admin = admin(arguments, &proxy)?;
     // The port may have been 0.
-    eprintln!("haypile: listening on http://{}", listener.local_addr()?);
+    crate::output::note!("haypile: listening on http://{}", listener.local_addr()?);
     let others = if arguments.origins.len() == 1 { "all hosts" } else { "all other hosts" };
     for origin in &arguments.origins {
         let host = origin.host.as_deref().unwrap_or(others);
-        eprintln!("haypile: {origin} answers for {host}");
+        crate::output::note!("haypile: {origin} answers for {host}");
     }
     // It is dropped, and its socket with it, when this ends.
     let mut operators = JoinSet::new();
     if let Some(admin) = admin {
-        eprintln!("haypile: metrics and purges at {}", admin.address()?);
+        crate::output::note!("haypile: metrics and purges at {}", admin.address()?);
         operators.spawn(admin.serve());
     }
     let (asked, was_asked) = oneshot::channel::<()>();
@@ -66,7 +66,10 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         signal = signals.heed(&proxy, asked) => return Ok(ExitCode::from(128 + signal)),
     };
     if cut_off > 0 {
-        eprintln!("haypile: {cut_off} connections were cut off after {:?}", arguments.grace);
+        crate::output::note!(
+            "haypile: {cut_off} connections were cut off after {:?}",
+            arguments.grace
+        );
     }
     cache.end(true)?;
     Ok(ExitCode::SUCCESS)
@@ -83,7 +86,7 @@ fn log_to_standard_error() {
 
         fn log(&self, record: &log::Record<'_>) {
             if self.enabled(record.metadata()) {
-                eprintln!("haypile: {}", record.args());
+                crate::output::note!("haypile: {}", record.args());
             }
         }
 
@@ -128,7 +131,7 @@ impl Signals {
                 }
             };
             let Some(asked) = asked.take() else { return signal };
-            eprintln!("haypile: ending; once more ends it at once");
+            crate::output::note!("haypile: ending; once more ends it at once");
             let _ = asked.send(());
         }
     }

@@ -10,6 +10,16 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+/// Prints a line on standard error. If nobody reads there any more, it is lost, and not the command's result with it:
+/// `eprintln!` would panic.
+macro_rules! note {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+pub(crate) use note;
+
 /// Prints a value as indented JSON on standard output.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     // Written to memory first, because an error of the serializer hides that the pipe is closed.

@@ -114,3 +114,23 @@ fn a_full_disk_is_a_failure() {
         assert_eq!(output.status.code(), Some(FAILURE), "{arguments:?}");
     }
 }
+
+#[test]
+fn notes_that_nobody_reads_cost_no_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("keys.txt");
+    std::fs::write(&trace, "a\nb\na\nc\n").unwrap();
+    let trace = trace.to_str().unwrap();
+    for (arguments, code) in [
+        // That its lines are read as keys is a note.
+        (vec!["trace", "info", trace], 0),
+        (vec!["simulate", trace, "-p", "lru", "--objects", "2"], 0),
+        (vec!["trace", "info", "/none"], 2),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = haypile(&arguments).stderr(writer).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+        assert_eq!(output.stdout.is_empty(), code != 0, "{arguments:?}");
+    }
+}

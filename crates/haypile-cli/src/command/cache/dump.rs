@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Dump) -> anyhow::Result<()> {
     out.flush()?;
     dumped?;
     if in_groups > 0 {
-        eprintln!(
+        crate::output::note!(
             "haypile: entries left out because they are in groups, which a dump cannot name: {in_groups}"
         );
     }

@@ -36,7 +36,7 @@ enum CacheNeed {
 /// command that needs it fails, and another says why icons are not cached.
 fn open(place: &IconPlace, need: CacheNeed) -> anyhow::Result<(IconCache, String)> {
     let uncached = |error: &dyn std::fmt::Display| {
-        eprintln!("warning: icons are not cached: {error}");
+        crate::output::note!("warning: icons are not cached: {error}");
         (None, "none".to_owned())
     };
     let (cache, name) = if let Some(url) = &place.cache {
@@ -50,7 +50,9 @@ fn open(place: &IconPlace, need: CacheNeed) -> anyhow::Result<(IconCache, String
             Ok(opened) => {
                 if let Some(reason) = &opened.replaced {
                     let path = opened.url.levels()[0].path().display();
-                    eprintln!("warning: {path} was replaced by an empty cache of icons: {reason}");
+                    crate::output::note!(
+                        "warning: {path} was replaced by an empty cache of icons: {reason}"
+                    );
                 }
                 (Some(opened.cache), opened.url.to_string())
             }
@@ -73,7 +75,7 @@ fn tell_of_missing_theme(theme: &str, base: &[PathBuf]) {
         return;
     }
     let listed: Vec<_> = base.iter().map(|folder| folder.display().to_string()).collect();
-    eprintln!(
+    crate::output::note!(
         "warning: the theme '{theme}' is not in {}; icons are those of the theme hicolor, or have no theme",
         listed.join(", ")
     );

@@ -58,17 +58,20 @@ pub(crate) fn run(arguments: &Warm) -> anyhow::Result<ExitCode> {
         let notes =
             missing.iter().map(|name| format!("not found: {name}")).chain(broken.iter().cloned());
         for note in notes.take(MAX_LISTED) {
-            eprintln!("{note}");
+            crate::output::note!("{note}");
         }
         let more = (missing.len() + broken.len()).saturating_sub(MAX_LISTED);
         if more > 0 {
-            eprintln!("and {more} more");
+            crate::output::note!("and {more} more");
         }
         if counts.damaged > 0 {
-            eprintln!("{} values in the cache were damaged, and were made again", counts.damaged);
+            crate::output::note!(
+                "{} values in the cache were damaged, and were made again",
+                counts.damaged
+            );
         }
         if counts.failures > 0 {
-            eprintln!("warning: the cache failed {} times", counts.failures);
+            crate::output::note!("warning: the cache failed {} times", counts.failures);
         }
     }
     let is_well = missing.is_empty() && broken.is_empty();

@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
     } else {
         output::text(&text(&comparison, arguments, beyond))?;
         for warning in &comparison.warnings {
-            eprintln!("warning: {warning}");
+            crate::output::note!("warning: {warning}");
         }
     }
     let is_beyond = beyond.is_some_and(|beyond| beyond > 0 || !comparison.missing.is_empty());

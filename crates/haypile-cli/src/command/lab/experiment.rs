@@ -60,7 +60,7 @@ impl Host for Terminal {
     }
 
     fn note(&self, line: &str) {
-        eprintln!("{line}");
+        crate::output::note!("{line}");
     }
 
     fn check_output(&self, path: &Path) -> anyhow::Result<()> {

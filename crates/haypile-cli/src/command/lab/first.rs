@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &First) -> anyhow::Result<ExitCode> {
     }
     let (others, notes) = first::others();
     for note in notes {
-        eprintln!("{note}");
+        crate::output::note!("{note}");
     }
     let progress = Progress::towards(Step::ALL.len() as u64, "taking a first look".to_owned());
     let mut codes = Vec::new();
@@ -94,7 +94,7 @@ fn measure(program: &Path, command: &[String], rows: &Path) -> anyhow::Result<u8
     let code = wait(child)?;
     if ![0, NEGATIVE].contains(&code) && !interrupt::asked() {
         let said = fs::read_to_string(&said).unwrap_or_default();
-        eprintln!("haypile lab {} failed: {}", command.join(" "), said.trim());
+        crate::output::note!("haypile lab {} failed: {}", command.join(" "), said.trim());
     }
     Ok(code)
 }

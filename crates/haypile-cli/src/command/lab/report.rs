@@ -19,7 +19,7 @@ pub(crate) fn run(arguments: &Report) -> anyhow::Result<()> {
     if arguments.findings {
         let input = report::read(&arguments.results)?;
         for warning in input.warnings() {
-            eprintln!("warning: {warning}");
+            crate::output::note!("warning: {warning}");
         }
         return output::json(&input.findings(&topics()).to_json());
     }

@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Convert) -> anyhow::Result<()> {
             .write_oracle_general(&mut BufWriter::new(file))
             .context(name.clone().into_owned())?;
         for loss in losses.describe() {
-            eprintln!("haypile: {name}: {loss}");
+            crate::output::note!("haypile: {name}: {loss}");
         }
     }
     let written = if let Some(sample) = trace.sampled() {

@@ -74,9 +74,9 @@ pub(crate) fn run(arguments: &Load) -> anyhow::Result<()> {
 fn report_bad(counts: &LoadCounts) {
     if counts.skipped > 0 {
         let lines = if counts.skipped == 1 { "line" } else { "lines" };
-        eprintln!("haypile: skipped {} {lines}:", grouped(counts.skipped));
+        crate::output::note!("haypile: skipped {} {lines}:", grouped(counts.skipped));
         for bad in &counts.first_skipped {
-            eprintln!("  {bad}");
+            crate::output::note!("  {bad}");
         }
     }
 }
