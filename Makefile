@@ -65,7 +65,7 @@ CAPI_BUILD ?= cargo build --locked -p haypile-capi
 STRESS_BUILD ?= cargo build --locked -p haypile-stress --bins
 # What the runner of our Perl distribution is built against; .ci/run has it use the build of the tests too.
 PERL_PROFILE ?= release
-# That of the Python package, where it is built as for its users; .ci/run has the tests use the build of `make test-python`.
+# The profile of the Python package that the suites and the runners use; .ci/run has them use the build of `make test-python`.
 PYTHON_PROFILE ?= release
 # A workspace of its own, with a target directory of its own.
 RIVALS_CARGO := --manifest-path rivals/rust/Cargo.toml --target-dir $(TARGET)/rivals/rust --locked
@@ -194,7 +194,7 @@ test-suites: wheel ## the tests that Django, Flask-Caching, cachelib, dogpile.ca
 	python3 -B python/suites/run $(TARGET)/suites $(WHEELS)/*.whl
 
 # In a directory of its own: the engine is built with the model checker's locks. Both programs are built at once, for each
-# keeps one processor.
+# keeps one processor busy.
 MODEL_TEST := RUSTFLAGS="--cfg shuttle" cargo test --locked --profile model -p haypile --target-dir $(TARGET)/shuttle
 interleavings: ## the threads of both stores in many orders, by the Shuttle model checker
 	$(MODEL_TEST) --test interleavings --lib --no-run

@@ -9,6 +9,7 @@ use haypile::{Durability, Registry, Store};
 
 use crate::args::cache::Url;
 use crate::location::cache_url;
+use crate::output::note;
 
 /// The open cache of a command that works on one cache.
 ///
@@ -46,7 +47,7 @@ impl OpenCache {
         let url = registry.resolve(&cache_url(&url.url)?)?;
         let levels = url.levels().iter().map(|level| {
             if is_exposed(level) {
-                crate::output::note!(
+                note!(
                     "haypile: other users can write {}; the output has been verified against \
                     damage, but may come from a user that you do not trust",
                     level.path().display()
@@ -83,7 +84,7 @@ impl OpenCache {
             if has_changed { self.store.close() } else { self.store.flush(Durability::Visible) };
         self.warn();
         if has_changed && self.is_forgotten {
-            crate::output::note!(
+            note!(
                 "haypile: this cache ends with the command, and with it what was written; file:PATH keeps it, and so does \
                  persist=PATH"
             );
@@ -95,7 +96,7 @@ impl OpenCache {
         let mut warned = self.warned.borrow_mut();
         for warning in self.store.warnings() {
             if !warned.contains(&warning) {
-                crate::output::note!("haypile: {warning}");
+                note!("haypile: {warning}");
                 warned.push(warning);
             }
         }

@@ -16,6 +16,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::{Part, Reading, SampleArgument};
 use crate::interrupt;
+use crate::output::note;
 use crate::output::progress::Progress;
 use source::Source;
 
@@ -213,16 +214,16 @@ fn read(
 /// Reports on standard error what was skipped or cut off, so that a pipe stays clean.
 fn report_bad(report: &ReadReport) {
     for note in &report.notes {
-        crate::output::note!("haypile: {note}");
+        note!("haypile: {note}");
     }
     let entries = match report.bad {
         0 => return,
         1 => "1 bad entry".to_owned(),
         bad => format!("{bad} bad entries"),
     };
-    crate::output::note!("haypile: skipped {entries} of {}:", report.format);
+    note!("haypile: skipped {entries} of {}:", report.format);
     for bad in &report.first_bad {
-        crate::output::note!("  {bad}");
+        note!("  {bad}");
     }
 }
 

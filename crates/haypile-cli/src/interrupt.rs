@@ -67,8 +67,13 @@ pub(crate) fn asked() -> bool {
 pub(crate) fn status() -> Option<u8> {
     match SIGNAL.load(Ordering::SeqCst) {
         0 => None,
-        signal => u8::try_from(ENDED_BY_SIGNAL + signal).ok(),
+        signal => Some(status_of(signal)),
     }
+}
+
+/// Returns the exit status of a program that the signal with this number has ended.
+pub(crate) fn status_of(signal: i32) -> u8 {
+    u8::try_from(ENDED_BY_SIGNAL + signal).expect("signals have numbers below 65")
 }
 
 /// Does `work` on a separate thread and waits for it or for a signal, whichever comes first; returns

@@ -20,6 +20,7 @@ use haypile::url::CacheUrl;
 use haypile_sim::trace::TraceError;
 
 use args::{Arguments, Command, TraceCommand};
+use output::note;
 
 /// Exit status of a failure or of wrong arguments.
 const FAILURE: u8 = 2;
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
         Ok(status) => status,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            crate::output::note!("haypile: {}", describe(&error));
+            note!("haypile: {}", describe(&error));
             ExitCode::from(interrupt::status().unwrap_or(FAILURE))
         }
     }

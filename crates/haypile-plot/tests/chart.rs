@@ -1,4 +1,4 @@
-//! Charts as a user gets them.
+//! Charts as SVG documents, and the paths that they can be written to.
 
 use std::path::Path;
 

@@ -32,8 +32,7 @@ struct AdviceDocument<'a> {
 /// Executes `haypile advise`: prints advice on the size and policy of a cache for a trace.
 pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     if let Some(path) = &arguments.plot {
-        haypile_plot::check_path(path)?;
-        output::target::check(path)?;
+        output::plot::check(path)?;
     }
     interrupt::watch()?;
     let seed = arguments.reading.seed;
@@ -66,8 +65,7 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
         bail!("interrupted while caches were simulated, so that there is no advice")
     };
     if let Some(path) = arguments.plot.as_ref().filter(|_| !advice.sizes.is_empty()) {
-        let chart = chart(&advice, input::name(&arguments.traces));
-        output::target::replace(path, chart.svg()?.as_bytes())?;
+        output::plot::write(&chart(&advice, input::name(&arguments.traces)), path)?;
     }
     if arguments.json {
         return output::json(&AdviceDocument {

@@ -22,6 +22,8 @@ use haypile_sim::Trace;
 use haypile_sim::simulate::{MissCost, SimulateError};
 use haypile_sim::trace::info::CostInfo;
 
+use crate::output::note;
+
 /// Returns a simulation's error with the trace's name, and with the command-line options that avoid
 /// it.
 pub(crate) fn explain(error: SimulateError, name: &str) -> Error {
@@ -47,7 +49,7 @@ pub(crate) fn explain(error: SimulateError, name: &str) -> Error {
 pub(crate) fn note_free_reads(cost: MissCost, trace: &Trace, name: &str) {
     let MissCost::OfTrace = cost else { return };
     if let Some(costs) = CostInfo::of(trace).filter(|costs| costs.free_reads > 0) {
-        crate::output::note!(
+        note!(
             "haypile: {name}: reads that count as free, because no request for their key states a cost: {}",
             grouped(costs.free_reads)
         );

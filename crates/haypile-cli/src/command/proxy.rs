@@ -18,6 +18,8 @@ use tokio::task::JoinSet;
 
 use crate::args::proxy::Proxy as Arguments;
 use crate::cache::OpenCache;
+use crate::interrupt;
+use crate::output::note;
 
 /// Executes `haypile proxy`: answers HTTP requests from a cache until it is asked to end.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -47,29 +49,26 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // It fails without its token, which has to be known before anybody reads that the proxy listens.
     let admin = admin(arguments, &proxy)?;
     // The port may have been 0.
-    crate::output::note!("haypile: listening on http://{}", listener.local_addr()?);
+    note!("haypile: listening on http://{}", listener.local_addr()?);
     let others = if arguments.origins.len() == 1 { "all hosts" } else { "all other hosts" };
     for origin in &arguments.origins {
         let host = origin.host.as_deref().unwrap_or(others);
-        crate::output::note!("haypile: {origin} answers for {host}");
+        note!("haypile: {origin} answers for {host}");
     }
     // It is dropped, and its socket with it, when this ends.
     let mut operators = JoinSet::new();
     if let Some(admin) = admin {
-        crate::output::note!("haypile: metrics and purges at {}", admin.address()?);
+        note!("haypile: metrics and purges at {}", admin.address()?);
         operators.spawn(admin.serve());
     }
     let (asked, was_asked) = oneshot::channel::<()>();
     let ended = proxy.serve(listener, async { drop(was_asked.await) }, arguments.grace);
     let cut_off = tokio::select! {
         cut_off = ended => cut_off,
-        signal = signals.heed(&proxy, asked) => return Ok(ExitCode::from(128 + signal)),
+        signal = signals.heed(&proxy, asked) => return Ok(ExitCode::from(interrupt::status_of(signal))),
     };
     if cut_off > 0 {
-        crate::output::note!(
-            "haypile: {cut_off} connections were cut off after {:?}",
-            arguments.grace
-        );
+        note!("haypile: {cut_off} connections were cut off after {:?}", arguments.grace);
     }
     cache.end(true)?;
     Ok(ExitCode::SUCCESS)
@@ -86,7 +85,7 @@ fn log_to_standard_error() {
 
         fn log(&self, record: &log::Record<'_>) {
             if self.enabled(record.metadata()) {
-                crate::output::note!("haypile: {}", record.args());
+                note!("haypile: {}", record.args());
             }
         }
 
@@ -97,10 +96,6 @@ fn log_to_standard_error() {
         log::set_max_level(log::LevelFilter::Info);
     }
 }
-
-/// The numbers of signals that end the proxy, in POSIX.
-const SIGINT: u8 = 2;
-const SIGTERM: u8 = 15;
 
 /// The signals that the proxy heeds, from the moment at which they are watched.
 struct Signals {
@@ -118,20 +113,20 @@ impl Signals {
         })
     }
 
-    /// Asks the proxy to end at the first Ctrl-C or SIGTERM, and returns the number of the second.
-    async fn heed(mut self, proxy: &Proxy, asked: oneshot::Sender<()>) -> u8 {
+    /// Asks the proxy to end at the first Ctrl-C or SIGTERM, and returns the number of the second signal.
+    async fn heed(mut self, proxy: &Proxy, asked: oneshot::Sender<()>) -> i32 {
         let mut asked = Some(asked);
         loop {
             let signal = tokio::select! {
-                _ = self.interrupt.recv() => SIGINT,
-                _ = self.terminate.recv() => SIGTERM,
+                _ = self.interrupt.recv() => SignalKind::interrupt(),
+                _ = self.terminate.recv() => SignalKind::terminate(),
                 _ = self.hangup.recv() => {
                     proxy.reopen_logs();
                     continue;
                 }
             };
-            let Some(asked) = asked.take() else { return signal };
-            crate::output::note!("haypile: ending; once more ends it at once");
+            let Some(asked) = asked.take() else { return signal.as_raw_value() };
+            note!("haypile: ending; once more ends it at once");
             let _ = asked.send(());
         }
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod capacity;
 pub(crate) mod number;
+pub(crate) mod plot;
 pub(crate) mod progress;
 pub(crate) mod table;
 pub(crate) mod target;

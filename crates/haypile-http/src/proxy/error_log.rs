@@ -24,7 +24,6 @@ pub struct ErrorLog(LogFile);
 /// The content of a line of the error log, which is about one failed or refused request.
 #[derive(Debug)]
 pub(super) struct ErrorLine<'a> {
-    pub(super) time: SystemTime,
     pub(super) id: &'a str,
     pub(super) client: IpAddr,
     pub(super) status: u16,
@@ -60,14 +59,14 @@ impl ErrorLog {
 
     /// Writes a line to the log of failures, unless too many lines are waiting.
     pub(super) fn log(&self, line: &ErrorLine<'_>) {
-        self.0.append(line.text());
+        self.0.append(line.text(SystemTime::now()));
     }
 }
 
 impl ErrorLine<'_> {
-    fn text(&self) -> String {
+    fn text(&self, time: SystemTime) -> String {
         let Self { id, client, status, cause, .. } = self;
-        let mut text = format!("{} {id} {client} {status} ", format_rfc3339_seconds(self.time));
+        let mut text = format!("{} {id} {client} {status} ", format_rfc3339_seconds(time));
         let mut write = || {
             match self.request {
                 Some((method, target)) => {
@@ -95,8 +94,8 @@ mod tests {
     #[test]
     fn lines_as_text() {
         let uri = Uri::from_static("http://example.org/a");
+        let time = UNIX_EPOCH + Duration::from_secs(971_186_136);
         let mut line = ErrorLine {
-            time: UNIX_EPOCH + Duration::from_secs(971_186_136),
             id: "0a1b",
             client: Ipv4Addr::LOCALHOST.into(),
             status: 502,
@@ -105,8 +104,8 @@ mod tests {
         };
         let expected = "2000-10-10T13:55:36Z 0a1b 127.0.0.1 502 GET http://example.org/a: \
                         it \\x22breaks\\x0Aoff\\x22\n";
-        assert_eq!(line.text(), expected);
+        assert_eq!(line.text(time), expected);
         line.request = None;
-        assert!(line.text().contains(" 502 -: it"));
+        assert!(line.text(time).contains(" 502 -: it"));
     }
 }

@@ -93,7 +93,8 @@ fn append_to(path: &Path) -> io::Result<Out> {
 fn write(received: &Receiver<Message>, mut lines: Lines<Out>, path: Option<&Path>) {
     let complain = |failure: Option<io::Error>| {
         if let (Some(error), Some(path)) = (failure, path) {
-            eprintln!("haypile: cannot write {}: {error}", path.display());
+            // A panic would end the thread, and lose all later lines.
+            let _ = writeln!(io::stderr(), "haypile: cannot write {}: {error}", path.display());
         }
     };
     while let Ok(first) = received.recv() {

@@ -26,7 +26,7 @@ mod watched;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 use http_body::Body as _;
@@ -91,7 +91,7 @@ struct Inner {
     trusted_fields: Vec<TrustedField>,
     /// The name by which the proxy recognizes requests that come back.
     name: OwnName,
-    /// Whether it has ended before all responses.
+    /// Whether the proxy has ended while requests were still without a response.
     is_over: AtomicBool,
 }
 
@@ -263,7 +263,6 @@ impl Proxy {
             Ok(response) => response,
             Err(Unanswered { response, request: (method, uri), id, cause }) => {
                 self.inner.log_error(|| ErrorLine {
-                    time: SystemTime::now(),
                     id: &id,
                     client: client.address,
                     status: response.status().as_u16(),
@@ -343,14 +342,7 @@ impl Inner {
         let status = if error.is_parse_too_large() { 431 } else { 400 };
         self.metrics.responded(None, status, 0, Duration::ZERO);
         let cause = causes(error);
-        self.log_error(|| ErrorLine {
-            time: SystemTime::now(),
-            id: NO_ID,
-            client,
-            status,
-            request: None,
-            cause: &cause,
-        });
+        self.log_error(|| ErrorLine { id: NO_ID, client, status, request: None, cause: &cause });
     }
 
     /// Writes a line into the error log, if there is one.

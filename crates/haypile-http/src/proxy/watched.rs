@@ -28,6 +28,7 @@ pub(super) const ABANDONED: u16 = 499;
 pub(super) struct Watch {
     proxy: Arc<Inner>,
     begun: Instant,
+    asked: Option<Asked>,
     logged: Option<Logged>,
     /// The status for the log; [`ABANDONED`] as long as there is no response.
     code: u16,
@@ -35,12 +36,16 @@ pub(super) struct Watch {
     sent_bytes: u64,
 }
 
-/// The parts of a request that the logs have.
-struct Logged {
+/// The parts of a request that both logs have.
+struct Asked {
     client: IpAddr,
-    time: SystemTime,
     method: Method,
     uri: Uri,
+}
+
+/// The parts of a request that the access log alone has.
+struct Logged {
+    time: SystemTime,
     version: Version,
     referer: Option<HeaderValue>,
     agent: Option<HeaderValue>,
@@ -67,37 +72,37 @@ impl Watch {
     /// Starts to observe a request of a client, as it was received.
     pub(super) fn new<B>(proxy: &Arc<Inner>, request: &Request<B>, client: IpAddr) -> Self {
         proxy.metrics.request_begins();
-        let has_access_log = proxy.access_log.is_some();
-        let header = |name| request.headers().get(name).filter(|_| has_access_log).cloned();
-        let is_logged = has_access_log || proxy.error_log.is_some();
-        let logged = is_logged.then(|| Logged {
+        let has_log = proxy.access_log.is_some() || proxy.error_log.is_some();
+        let asked = has_log.then(|| Asked {
             client,
-            time: SystemTime::now(),
             method: request.method().clone(),
             uri: request.uri().clone(),
+        });
+        let header = |name| request.headers().get(name).cloned();
+        let logged = proxy.access_log.is_some().then(|| Logged {
+            time: SystemTime::now(),
             version: request.version(),
             referer: header(REFERER),
             agent: header(USER_AGENT),
         });
         let (proxy, begun) = (Arc::clone(proxy), Instant::now());
-        Self { proxy, begun, logged, code: ABANDONED, status: None, sent_bytes: 0 }
+        Self { proxy, begun, asked, logged, code: ABANDONED, status: None, sent_bytes: 0 }
     }
 
     /// Records the absolute URI of the request for the logs.
     pub(super) fn has_target(&mut self, uri: &Uri) {
-        if let Some(logged) = &mut self.logged {
-            logged.uri = uri.clone();
+        if let Some(asked) = &mut self.asked {
+            asked.uri = uri.clone();
         }
     }
 
     /// Writes into the error log that the body of the response ends too early: nothing else tells of it, for the client
     /// has the status of a success by then.
     fn breaks_off(&self, error: &BodyError) {
-        let Some(Logged { client, method, uri, .. }) = &self.logged else { return };
+        let Some(Asked { client, method, uri }) = &self.asked else { return };
         let cause =
             format!("the response breaks off after {} bytes: {}", self.sent_bytes, causes(error));
         self.proxy.log_error(|| ErrorLine {
-            time: SystemTime::now(),
             id: NO_ID,
             client: *client,
             status: self.code,
@@ -122,20 +127,22 @@ impl Drop for Watch {
             self.code = StatusCode::SERVICE_UNAVAILABLE.as_u16();
             self.status = Some(Status::refused("the proxy has ended"));
         }
-        let Self { proxy, begun, logged, .. } = self;
+        let Self { proxy, begun, asked, logged, .. } = self;
         let took = begun.elapsed();
         proxy.metrics.request_ends();
         proxy.metrics.responded(self.status.as_ref(), self.code, self.sent_bytes, took);
-        let (Some(log), Some(logged)) = (&proxy.access_log, logged) else { return };
+        let (Some(log), Some(asked), Some(logged)) = (&proxy.access_log, asked, logged) else {
+            return;
+        };
         let status = self.status.as_ref().map(Status::to_string).unwrap_or_default();
         let bytes = |value: &Option<HeaderValue>| -> Vec<u8> {
             value.as_ref().map(|value| value.as_bytes().to_vec()).unwrap_or_default()
         };
         let line = LogLine {
-            client: &logged.client.to_string(),
+            client: &asked.client.to_string(),
             time: logged.time,
-            method: logged.method.as_str(),
-            target: &logged.uri.to_string(),
+            method: asked.method.as_str(),
+            target: &asked.uri.to_string(),
             version: if logged.version == Version::HTTP_10 { "HTTP/1.0" } else { "HTTP/1.1" },
             status: self.code,
             sent_bytes: self.sent_bytes,

@@ -1,4 +1,4 @@
-//! An axis of miss ratios, which begins at 0 or where the ratios are.
+//! An axis of miss ratios, which begins at 0, or at a round ratio if all ratios are high.
 
 use super::Tick;
 use crate::Point;

@@ -17,7 +17,7 @@ const LINE_EM: f64 = 1.8;
 /// A measured value that an axis is to show, with the ends of its interval if it has one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
-    /// The value, in the unit of the axis's quantity.
+    /// The measured value, in the unit of the quantity that the axis shows.
     pub value: f64,
     /// The lower and the upper end of the interval of the value; they may be infinite.
     pub interval: Option<(f64, f64)>,

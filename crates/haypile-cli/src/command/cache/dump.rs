@@ -6,6 +6,7 @@ use super::walk::walk;
 use crate::args::cache::Dump;
 use crate::cache::OpenCache;
 use crate::dump;
+use crate::output::note;
 use crate::output::progress::Progress;
 
 /// Executes `haypile dump`: writes all entries as lines of JSON.
@@ -37,7 +38,7 @@ pub(crate) fn run(arguments: &Dump) -> anyhow::Result<()> {
     out.flush()?;
     dumped?;
     if in_groups > 0 {
-        crate::output::note!(
+        note!(
             "haypile: entries left out because they are in groups, which a dump cannot name: {in_groups}"
         );
     }

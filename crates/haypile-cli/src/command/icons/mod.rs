@@ -12,6 +12,7 @@ use haypile_icons::theme::is_installed;
 use haypile_icons::{IconCache, IconCacheOptions, open_cache};
 
 use crate::args::icons::{IconPlace, IconsCommand};
+use crate::output::note;
 
 /// Executes one of the commands below `haypile icons`.
 pub(crate) fn run(command: &IconsCommand) -> anyhow::Result<ExitCode> {
@@ -36,7 +37,7 @@ enum CacheNeed {
 /// command that needs it fails, and another says why icons are not cached.
 fn open(place: &IconPlace, need: CacheNeed) -> anyhow::Result<(IconCache, String)> {
     let uncached = |error: &dyn std::fmt::Display| {
-        crate::output::note!("warning: icons are not cached: {error}");
+        note!("warning: icons are not cached: {error}");
         (None, "none".to_owned())
     };
     let (cache, name) = if let Some(url) = &place.cache {
@@ -50,9 +51,7 @@ fn open(place: &IconPlace, need: CacheNeed) -> anyhow::Result<(IconCache, String
             Ok(opened) => {
                 if let Some(reason) = &opened.replaced {
                     let path = opened.url.levels()[0].path().display();
-                    crate::output::note!(
-                        "warning: {path} was replaced by an empty cache of icons: {reason}"
-                    );
+                    note!("warning: {path} was replaced by an empty cache of icons: {reason}");
                 }
                 (Some(opened.cache), opened.url.to_string())
             }
@@ -75,7 +74,7 @@ fn tell_of_missing_theme(theme: &str, base: &[PathBuf]) {
         return;
     }
     let listed: Vec<_> = base.iter().map(|folder| folder.display().to_string()).collect();
-    crate::output::note!(
+    note!(
         "warning: the theme '{theme}' is not in {}; icons are those of the theme hicolor, or have no theme",
         listed.join(", ")
     );

@@ -7,6 +7,7 @@ use haypile_icons::IconRequest;
 use serde_json::json;
 
 use crate::args::icons::Warm;
+use crate::output::note;
 use crate::output::progress::Progress;
 use crate::{NEGATIVE, interrupt, output};
 
@@ -58,20 +59,17 @@ pub(crate) fn run(arguments: &Warm) -> anyhow::Result<ExitCode> {
         let notes =
             missing.iter().map(|name| format!("not found: {name}")).chain(broken.iter().cloned());
         for note in notes.take(MAX_LISTED) {
-            crate::output::note!("{note}");
+            note!("{note}");
         }
         let more = (missing.len() + broken.len()).saturating_sub(MAX_LISTED);
         if more > 0 {
-            crate::output::note!("and {more} more");
+            note!("and {more} more");
         }
         if counts.damaged > 0 {
-            crate::output::note!(
-                "{} values in the cache were damaged, and were made again",
-                counts.damaged
-            );
+            note!("{} values in the cache were damaged, and were made again", counts.damaged);
         }
         if counts.failures > 0 {
-            crate::output::note!("warning: the cache failed {} times", counts.failures);
+            note!("warning: the cache failed {} times", counts.failures);
         }
     }
     let is_well = missing.is_empty() && broken.is_empty();

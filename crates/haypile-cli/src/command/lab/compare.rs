@@ -11,6 +11,7 @@ use haypile_measure::statistics::{Interval, Rule, Verdict};
 use serde_json::json;
 
 use crate::args::lab::Compare;
+use crate::output::note;
 use crate::output::table::table;
 use crate::{NEGATIVE, output};
 
@@ -43,7 +44,7 @@ pub(crate) fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
     } else {
         output::text(&text(&comparison, arguments, beyond))?;
         for warning in &comparison.warnings {
-            crate::output::note!("warning: {warning}");
+            note!("warning: {warning}");
         }
     }
     let is_beyond = beyond.is_some_and(|beyond| beyond > 0 || !comparison.missing.is_empty());

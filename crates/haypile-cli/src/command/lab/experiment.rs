@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::args::Reading;
 use crate::args::lab::ExperimentCommand;
+use crate::output::note;
 use crate::output::progress::Progress;
 use crate::output::table::fitting_table;
 use crate::output::{self, target};
@@ -60,7 +61,7 @@ impl Host for Terminal {
     }
 
     fn note(&self, line: &str) {
-        crate::output::note!("{line}");
+        note!("{line}");
     }
 
     fn check_output(&self, path: &Path) -> anyhow::Result<()> {

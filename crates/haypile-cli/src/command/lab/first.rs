@@ -15,6 +15,7 @@ use haypile_measure::result::{self, Machine, Sample};
 use super::child::wait;
 use super::experiment;
 use crate::args::lab::First;
+use crate::output::note;
 use crate::output::progress::Progress;
 use crate::output::{self, target};
 use crate::{FAILURE, NEGATIVE, interrupt};
@@ -35,7 +36,7 @@ pub(crate) fn run(arguments: &First) -> anyhow::Result<ExitCode> {
     }
     let (others, notes) = first::others();
     for note in notes {
-        crate::output::note!("{note}");
+        note!("{note}");
     }
     let progress = Progress::towards(Step::ALL.len() as u64, "taking a first look".to_owned());
     let mut codes = Vec::new();
@@ -94,7 +95,7 @@ fn measure(program: &Path, command: &[String], rows: &Path) -> anyhow::Result<u8
     let code = wait(child)?;
     if ![0, NEGATIVE].contains(&code) && !interrupt::asked() {
         let said = fs::read_to_string(&said).unwrap_or_default();
-        crate::output::note!("haypile lab {} failed: {}", command.join(" "), said.trim());
+        note!("haypile lab {} failed: {}", command.join(" "), said.trim());
     }
     Ok(code)
 }

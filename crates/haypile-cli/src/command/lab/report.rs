@@ -8,6 +8,7 @@ use haypile_lab::experiment::topics;
 use haypile_lab::report::{self, Plot};
 
 use crate::args::lab::Report;
+use crate::output::note;
 use crate::output::{self, target};
 
 /// Name of standard output.
@@ -19,7 +20,7 @@ pub(crate) fn run(arguments: &Report) -> anyhow::Result<()> {
     if arguments.findings {
         let input = report::read(&arguments.results)?;
         for warning in input.warnings() {
-            crate::output::note!("warning: {warning}");
+            note!("warning: {warning}");
         }
         return output::json(&input.findings(&topics()).to_json());
     }

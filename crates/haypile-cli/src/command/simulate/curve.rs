@@ -70,8 +70,7 @@ pub(crate) fn check(path: &Path, curves: usize) -> anyhow::Result<()> {
     if curves > MAX_CURVES {
         return Err(PlotError::TooManyCurves { curves }.into());
     }
-    haypile_plot::check_path(path)?;
-    output::target::check(path)
+    output::plot::check(path)
 }
 
 /// Plots the miss ratios of each trace, simulated and from the LRU curve, into a file.
@@ -95,7 +94,7 @@ pub(crate) fn plot(results: &[Results], path: &Path) -> anyhow::Result<()> {
         curves: results.iter().flat_map(|one| curves(one, is_one)).collect(),
         log_x: true,
     };
-    output::target::replace(path, chart.svg()?.as_bytes())
+    output::plot::write(&chart, path)
 }
 
 fn curves(one: &Results, is_one: bool) -> Vec<Curve> {

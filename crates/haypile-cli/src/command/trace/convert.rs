@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 use haypile_sim::trace::{Op, TraceError};
 
 use crate::args::Convert;
+use crate::output::note;
 use crate::output::number::grouped;
 use crate::{input, interrupt, output};
 
@@ -45,7 +46,7 @@ pub(crate) fn run(arguments: &Convert) -> anyhow::Result<()> {
             .write_oracle_general(&mut BufWriter::new(file))
             .context(name.clone().into_owned())?;
         for loss in losses.describe() {
-            crate::output::note!("haypile: {name}: {loss}");
+            note!("haypile: {name}: {loss}");
         }
     }
     let written = if let Some(sample) = trace.sampled() {

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::args::cache::Load;
 use crate::cache::OpenCache;
 use crate::dump::{self, DumpLine};
+use crate::output::note;
 use crate::output::number::grouped;
 use crate::output::progress::Progress;
 use crate::{interrupt, output};
@@ -74,9 +75,9 @@ pub(crate) fn run(arguments: &Load) -> anyhow::Result<()> {
 fn report_bad(counts: &LoadCounts) {
     if counts.skipped > 0 {
         let lines = if counts.skipped == 1 { "line" } else { "lines" };
-        crate::output::note!("haypile: skipped {} {lines}:", grouped(counts.skipped));
+        note!("haypile: skipped {} {lines}:", grouped(counts.skipped));
         for bad in &counts.first_skipped {
-            crate::output::note!("  {bad}");
+            note!("  {bad}");
         }
     }
 }
